@@ -8,10 +8,12 @@
 //! `decode` and `encode` are the definition of the types, not their fastest form. `encode` writes the bytes
 //! that ggml's reference encoders write. Beyond what those define:
 //!
-//! * A block that is all zeros or too small for its scale to be stored decodes as zeros.
+//! * A block that is all zeros or too small for its scale to be stored decodes as zeros. An all-zero
+//!   `IQ4_NL` block is zero bytes, where ggml leaves the levels of the block before.
 //! * A block so large that its scale overflows an f16 (65520 and up, thus elements from about half a
 //!   million on in `Q4_0`) gets an infinite scale, as in ggml, and decodes as infinities and NaNs. Types
-//!   with a wider scale, `Q8_K` and `MXFP4`, don't have this limit.
+//!   with a wider scale, `Q8_K` and `MXFP4`, don't have this limit. From about 1e12 on, the sums of types
+//!   that search for their scale overflow too, and such a block may decode as zeros.
 //! * NaNs and infinities never panic. A NaN becomes some level of its block and leaves the others as
 //!   they are in types without a search; an infinity takes its block with it.
 
