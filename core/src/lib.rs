@@ -7,4 +7,10 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod error;
+pub mod graph;
+pub mod op;
+pub mod plan;
 pub mod tensor;
+
+pub use error::{Error, Result};

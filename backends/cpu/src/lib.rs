@@ -1,0 +1,2 @@
+//! SIMD CPU backend, no_std.
+#![no_std]

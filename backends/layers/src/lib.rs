@@ -1,0 +1,2 @@
+//! Wrappers round any device: Trace, Fault, Validate.
+#![no_std]

@@ -1,0 +1,2 @@
+//! The oracle: plain loops, f64 accumulation.
+#![no_std]

@@ -1,0 +1,2 @@
+//! Bare-metal services: arena, one core.
+#![no_std]

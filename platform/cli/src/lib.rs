@@ -1,0 +1,2 @@
+//! The program dinrail.
+#![no_std]

@@ -1,0 +1,2 @@
+//! std services: memory, threads, memory maps.
+#![no_std]

@@ -1,0 +1,2 @@
+//! Tensor-compute core for programs that must fit.
+#![no_std]

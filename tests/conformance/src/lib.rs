@@ -1,0 +1,2 @@
+//! Conformance cases as data, run on every backend.
+#![no_std]
