@@ -216,7 +216,11 @@ impl core::fmt::Display for Error {
                 write!(f, "bytes {offset}+{len} are outside the {size} bytes that are there")
             }
             Error::Unbound { node, slot } => {
-                write!(f, "node {} lives in slot {slot}, but no buffer is bound to it", node.index())
+                write!(
+                    f,
+                    "node {} lives in slot {slot}, but no buffer is bound to it",
+                    node.index()
+                )
             }
             Error::Misaligned { address, align } => {
                 write!(f, "address {address:#x} is not a multiple of {align}; align the memory")
@@ -226,7 +230,10 @@ impl core::fmt::Display for Error {
                 "the host can't reach this memory; use `get` and `set` instead of a pointer",
             ),
             Error::Mismatch { graph, plan } => {
-                write!(f, "the plan has {plan} nodes but the graph has {graph}; plan this graph anew")
+                write!(
+                    f,
+                    "the plan has {plan} nodes but the graph has {graph}; plan this graph anew"
+                )
             }
             Error::ForeignObject { object } => {
                 write!(f, "this {object} was made by another device")

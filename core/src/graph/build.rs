@@ -189,8 +189,7 @@ impl<'a> Builder<'a> {
         let Some(of) = self.desc(a) else {
             return self.wrong(Kind::View, Reason::UnknownSource);
         };
-        let desc =
-            Desc { ne, nb: [of.dtype.block_bytes(), nb[0], nb[1], nb[2]], dtype: of.dtype };
+        let desc = Desc { ne, nb: [of.dtype.block_bytes(), nb[0], nb[1], nb[2]], dtype: of.dtype };
         let mut src = [NodeId::NONE; MAX_SRC];
         src[0] = a;
         let place = Place::Within { source: 0, offset };
@@ -456,10 +455,7 @@ impl Builder<'_> {
         scale: f32,
     ) -> NodeId {
         let precision = Precision::Default;
-        self.op(
-            Op::FlashAttn { scale, max_bias: 0.0, softcap: 0.0, precision },
-            &[q, k, v, mask],
-        )
+        self.op(Op::FlashAttn { scale, max_bias: 0.0, softcap: 0.0, precision }, &[q, k, v, mask])
     }
 
     /// `start, start + step, ..` below `stop`.

@@ -131,7 +131,12 @@ pub(super) const fn rope(src: &Sources, r: &Rope) -> Result<Desc, Reason> {
     if !b.is_vector() || b.ne[0] != a.ne[2] {
         return Err(Reason::ShapeMismatch);
     }
-    if r.dims == 0 || r.dims % 2 != 0 || r.dims as usize > a.ne[0] || !(r.base > 0.0) {
+    if r.dims == 0
+        || !r.dims.is_multiple_of(2)
+        || r.dims as usize > a.ne[0]
+        || r.base.is_nan()
+        || r.base <= 0.0
+    {
         return Err(Reason::BadParameter);
     }
     if !a.rows_contiguous() {

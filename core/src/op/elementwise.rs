@@ -238,4 +238,3 @@ pub(super) const fn arange(start: f32, stop: f32, step: f32) -> Result<Desc, Rea
     let n = if (whole as f32) < steps { whole + 1 } else { whole };
     fresh(DType::F32, [n, 1, 1, 1])
 }
-

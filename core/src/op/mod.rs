@@ -265,7 +265,9 @@ impl Reason {
             Reason::TooManySources => "it has more sources than this operation takes",
             Reason::UnknownSource => "a source is not a node of this graph before it",
             Reason::ShapeMismatch => "the sources' lengths do not fit each other",
-            Reason::NotBroadcastable => "the second source can't be repeated to the first one's shape",
+            Reason::NotBroadcastable => {
+                "the second source can't be repeated to the first one's shape"
+            }
             Reason::InnerLength => "the innermost lengths (ne0) differ",
             Reason::TypeMismatch => "the types do not fit each other",
             Reason::TypeNotAllowed => "this operation does not take this element type",
@@ -343,12 +345,8 @@ impl Op {
             }
             Op::Scale { scale, bias } => [scale, bias].into_iter().for_each(&mut f),
             Op::Clamp { min, max } => [min, max].into_iter().for_each(&mut f),
-            Op::SoftMax { scale, max_bias } => {
-                [scale, max_bias].into_iter().for_each(&mut f)
-            }
-            Op::Arange { start, stop, step } => {
-                [start, stop, step].into_iter().for_each(&mut f)
-            }
+            Op::SoftMax { scale, max_bias } => [scale, max_bias].into_iter().for_each(&mut f),
+            Op::Arange { start, stop, step } => [start, stop, step].into_iter().for_each(&mut f),
             Op::Norm { eps } | Op::RmsNorm { eps } | Op::L2Norm { eps } => f(eps),
             Op::GroupNorm { groups, eps } => {
                 f(eps);

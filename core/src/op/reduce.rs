@@ -56,8 +56,7 @@ pub(super) const fn argsort(src: &Sources) -> Result<Desc, Reason> {
 /// `Norm`, `RmsNorm`, `L2Norm`: a non-negative `eps`.
 pub(super) const fn norm(src: &Sources, eps: f32) -> Result<Desc, Reason> {
     let a = tri!(f32_rows(src));
-    // Also refuses NaN.
-    if !(eps >= 0.0) {
+    if eps.is_nan() || eps < 0.0 {
         return Err(Reason::BadParameter);
     }
     fresh(DType::F32, a.ne)

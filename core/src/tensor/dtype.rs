@@ -139,6 +139,16 @@ impl DType {
         }
     }
 
+    /// Address alignment that host memory of this type needs, in bytes.
+    pub const fn align(self) -> usize {
+        match self {
+            Self::F32 | Self::I32 | Self::Q8_K => 4,
+            Self::F64 | Self::I64 => 8,
+            Self::I8 | Self::MXFP4 => 1,
+            _ => 2,
+        }
+    }
+
     /// Whether elements are stored in blocks of integers with scales.
     pub const fn is_quantized(self) -> bool {
         !self.is_float() && !self.is_integer()

@@ -65,7 +65,7 @@ pub const fn elements(ne: &[u64; 4]) -> Result<u64, SizeError> {
 /// Bytes of one contiguous row of `ne0` elements of `dtype`.
 pub const fn row_bytes(dtype: DType, ne0: u64) -> Result<u64, SizeError> {
     let block = dtype.block_len() as u64;
-    if ne0 % block != 0 {
+    if !ne0.is_multiple_of(block) {
         return Err(SizeError::Block { dtype, ne0 });
     }
     match (ne0 / block).checked_mul(dtype.block_bytes() as u64) {

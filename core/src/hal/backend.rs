@@ -1,0 +1,43 @@
+//! A backend: the devices that one library or one compiled-in crate drives.
+
+use super::Device;
+
+/// A function that a backend offers beyond this interface, by name. What its signature is, the name says.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Proc {
+    /// Sets the number of threads of a stream.
+    SetThreads(fn(&super::Stream, usize) -> crate::Result<()>),
+    /// Extra buffer type number `i` of a device.
+    ExtraBufferType(fn(&'static dyn Device, usize) -> Option<&'static dyn super::BufferType>),
+    /// Feature number `i`, as a name and a value, such as ("AVX2", "1").
+    Feature(fn(usize) -> Option<(&'static str, &'static str)>),
+    /// Any other function. Calling it is the caller's own risk.
+    Other(*const ()),
+}
+
+/// The devices of one compiled-in crate or loaded library. ggml calls it a *reg*.
+///
+/// Listing is free: nothing here may touch hardware that isn't needed to name and count the devices.
+pub trait Backend: Sync {
+    /// Short name, such as `CPU`. Names are compared without regard to case and are unique in a registry.
+    fn name(&self) -> &str;
+
+    /// Version of the interface that the backend was built for.
+    fn interface_version(&self) -> u32 {
+        crate::INTERFACE_VERSION
+    }
+
+    /// How many devices there are. Fixed from the first call on.
+    fn device_count(&self) -> usize;
+
+    /// Device `i`, for every `i` below the count. `None` means that the device is there but can't be used; look-ups
+    /// pass it over.
+    fn device(&self, i: usize) -> Option<&'static dyn Device>;
+
+    /// A function beyond this interface.
+    fn proc(&self, name: &str) -> Option<Proc> {
+        let _ = name;
+        None
+    }
+}

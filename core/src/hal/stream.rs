@@ -1,0 +1,473 @@
+//! A queue of work.
+
+use super::{Buffer, Device, Event, Key, Raw, Rows, Span};
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::program::Program;
+use core::marker::PhantomData;
+
+/// The functions of a device's streams.
+///
+/// Work on one stream is done in the order in which it was queued. A stream is used by one thread at a time.
+///
+/// For implementors: [`name`](Self::name), [`free`](Self::free) and [`compute`](Self::compute) are required. A stream
+/// that queues work MUST also give [`synchronize`](Self::synchronize); every other default is correct.
+pub trait StreamOps: Sync {
+    /// Short name of the kind of stream.
+    fn name(&self) -> &str;
+
+    /// Identity of the implementation, as in ggml.
+    fn guid(&self) -> [u8; 16] {
+        [0; 16]
+    }
+
+    /// Ends a stream. Queued work is finished first.
+    fn free(&self, key: Key<'_>);
+
+    /// Queues a copy of `data` to byte `offset` of a tensor.
+    ///
+    /// # Callers
+    /// Ranges have been checked. `data` lives until the next `synchronize`.
+    ///
+    /// # Implementors
+    /// The default waits for the queue and then copies.
+    ///
+    /// # Errors
+    /// What the device reports; an error of queued work may also come from a later `synchronize`.
+    fn set_async(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        data: &[u8],
+    ) -> Result<()> {
+        self.synchronize(key)?;
+        buffer.set(at, offset, data)
+    }
+
+    /// Queues a copy from byte `offset` of a tensor. Otherwise as [`set_async`](Self::set_async).
+    ///
+    /// # Errors
+    /// As `set_async`.
+    fn get_async(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        data: &mut [u8],
+    ) -> Result<()> {
+        self.synchronize(key)?;
+        buffer.get(at, offset, data)
+    }
+
+    /// [`set_async`](Self::set_async) for pieces of equal length.
+    ///
+    /// # Errors
+    /// As `set_async`.
+    fn set_2d_async(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        rows: Rows,
+        data: &[u8],
+    ) -> Result<()> {
+        self.synchronize(key)?;
+        buffer.set_2d(at, offset, rows, data)
+    }
+
+    /// [`get_async`](Self::get_async) for pieces of equal length.
+    ///
+    /// # Errors
+    /// As `set_async`.
+    fn get_2d_async(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        rows: Rows,
+        data: &mut [u8],
+    ) -> Result<()> {
+        self.synchronize(key)?;
+        buffer.get_2d(at, offset, rows, data)
+    }
+
+    /// Queues a copy of a tensor from a buffer that `from` works on to one that this stream works on, behind what both
+    /// have queued so far. `false` means: nothing was queued, wait and copy.
+    ///
+    /// # Errors
+    /// As [`set_async`](Self::set_async).
+    fn copy_async(
+        &self,
+        key: Key<'_>,
+        from: &Stream,
+        source: (&Buffer<'_>, Span<'_>),
+        target: (&Buffer<'_>, Span<'_>),
+    ) -> Result<bool> {
+        let _ = (key, from, source, target);
+        Ok(false)
+    }
+
+    /// Waits until everything queued is done.
+    ///
+    /// # Errors
+    /// Whatever went wrong in the queue since the last call.
+    fn synchronize(&self, key: Key<'_>) -> Result<()> {
+        let _ = key;
+        Ok(())
+    }
+
+    /// Prepares a program for being computed many times.
+    ///
+    /// # Errors
+    /// [`Error::NotOffered`] where that gains nothing.
+    fn plan_create(&self, key: Key<'_>, program: &Program<'_>) -> Result<Raw> {
+        let _ = (key, program);
+        Err(Error::NotOffered { function: "plan_create" })
+    }
+
+    /// Gives a prepared program back.
+    fn plan_free(&self, key: Key<'_>, plan: Key<'_>) {
+        let _ = (key, plan);
+    }
+
+    /// Changes a prepared program to another of the same operations, faster than preparing anew.
+    ///
+    /// # Errors
+    /// [`Error::NotOffered`].
+    fn plan_update(&self, key: Key<'_>, plan: Key<'_>, program: &Program<'_>) -> Result<()> {
+        let _ = (key, plan, program);
+        Err(Error::NotOffered { function: "plan_update" })
+    }
+
+    /// Queues a prepared program.
+    ///
+    /// # Errors
+    /// As [`compute`](Self::compute).
+    fn plan_compute(&self, key: Key<'_>, plan: Key<'_>) -> Result<()> {
+        let _ = (key, plan);
+        Err(Error::NotOffered { function: "plan_compute" })
+    }
+
+    /// Queues the computation of every node of a program, in order.
+    ///
+    /// # Callers
+    /// The program's memory stays bound until `synchronize`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with the first node that the device has no kernel for; nothing need have been computed.
+    fn compute(&self, key: Key<'_>, program: &Program<'_>) -> Result<()>;
+
+    /// Computes a piece of a program: some nodes from `next` on, at least one, in bounded time. Returns the first node
+    /// that is still to do; the number of nodes when there is none.
+    ///
+    /// # Implementors
+    /// The default computes everything at once.
+    ///
+    /// # Errors
+    /// As [`compute`](Self::compute).
+    fn step(&self, key: Key<'_>, program: &Program<'_>, next: usize) -> Result<usize> {
+        if next == 0 {
+            self.compute(key, program)?;
+        }
+        self.synchronize(key)?;
+        Ok(program.graph().len())
+    }
+
+    /// Bytes of scratch memory that computing this graph needs. The same number whatever the bindings.
+    fn scratch(&self, key: Key<'_>, graph: Graph<'_>) -> usize {
+        let _ = (key, graph);
+        0
+    }
+
+    /// Queues a mark.
+    ///
+    /// # Callers
+    /// The event belongs to the stream's device.
+    ///
+    /// # Errors
+    /// [`Error::NotOffered`] where there are no events.
+    fn event_record(&self, key: Key<'_>, event: Key<'_>) -> Result<()> {
+        let _ = (key, event);
+        Err(Error::NotOffered { function: "event_record" })
+    }
+
+    /// Makes later work of this stream wait for a mark of another stream of the same backend.
+    ///
+    /// # Errors
+    /// [`Error::NotOffered`] where there are no events.
+    fn event_wait(&self, key: Key<'_>, event: Key<'_>) -> Result<()> {
+        let _ = (key, event);
+        Err(Error::NotOffered { function: "event_wait" })
+    }
+}
+
+/// A queue of work of one device; finished and given back when dropped. ggml calls it a *backend*.
+pub struct Stream {
+    ops: &'static dyn StreamOps,
+    device: &'static dyn Device,
+    raw: Raw,
+}
+
+impl Stream {
+    /// For backends: the handle for a stream that [`Device::open`] made.
+    pub fn new(ops: &'static dyn StreamOps, device: &'static dyn Device, raw: Raw) -> Self {
+        if let Some(live) = device.live() {
+            live.streams.add();
+        }
+        Self { ops, device, raw }
+    }
+
+    fn key(&self) -> Key<'_> {
+        Key::of(&self.raw)
+    }
+
+    /// The backend's word, for the backend itself: `None` if other functions than `ops` drive the stream.
+    pub fn key_for(&self, ops: &dyn StreamOps) -> Option<Key<'_>> {
+        core::ptr::addr_eq(self.ops, ops).then(|| self.key())
+    }
+
+    /// Short name of the kind of stream.
+    pub fn name(&self) -> &str {
+        self.ops.name()
+    }
+
+    /// Identity of the implementation.
+    pub fn guid(&self) -> [u8; 16] {
+        self.ops.guid()
+    }
+
+    /// The device.
+    pub fn device(&self) -> &'static dyn Device {
+        self.device
+    }
+
+    /// Bytes of scratch memory that computing this graph needs; pass them to the planner.
+    pub fn scratch(&self, graph: Graph<'_>) -> usize {
+        self.ops.scratch(self.key(), graph)
+    }
+
+    /// Queues the computation of a program.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`], or what the device reports.
+    pub fn compute(&self, program: &Program<'_>) -> Result<()> {
+        self.ops.compute(self.key(), program)
+    }
+
+    /// Waits until everything queued is done.
+    ///
+    /// # Errors
+    /// Whatever went wrong since the last call.
+    pub fn synchronize(&self) -> Result<()> {
+        self.ops.synchronize(self.key())
+    }
+
+    /// Starts a computation that is taken in steps with [`Run::poll`].
+    pub fn begin<'a>(&'a self, program: &'a Program<'a>) -> Run<'a> {
+        Run { stream: self, program, next: 0 }
+    }
+
+    /// Queues transfers of host memory that stay valid until the scope ends; at its end the stream is waited for, also
+    /// when `f` fails.
+    ///
+    /// # Errors
+    /// Those of `f`, else those of the wait.
+    pub fn scope<'env, R>(&'env self, f: impl FnOnce(&Scope<'env>) -> Result<R>) -> Result<R> {
+        let result = f(&Scope { stream: self, data: PhantomData });
+        let end = self.synchronize();
+        let value = result?;
+        end.map(|()| value)
+    }
+
+    /// Copies a tensor from memory that `from` works on to memory that this stream works on, in order with what both
+    /// have queued. Queued if the devices can, else done on return.
+    ///
+    /// # Errors
+    /// As [`Buffer::copy_from`].
+    pub fn copy(
+        &self,
+        from: &Stream,
+        source: (&Buffer<'_>, Span<'_>),
+        target: (&Buffer<'_>, Span<'_>),
+    ) -> Result<()> {
+        if self.ops.copy_async(self.key(), from, source, target)? {
+            return Ok(());
+        }
+        from.synchronize()?;
+        self.synchronize()?;
+        target.0.copy_from(target.1, source.0, source.1)
+    }
+
+    /// Prepares a program for being computed many times.
+    ///
+    /// # Errors
+    /// [`Error::NotOffered`] where that gains nothing: use [`compute`](Self::compute).
+    pub fn plan(&self, program: &Program<'_>) -> Result<Prepared<'_>> {
+        Ok(Prepared { stream: self, raw: self.ops.plan_create(self.key(), program)? })
+    }
+
+    /// Queues a mark.
+    ///
+    /// # Errors
+    /// [`Error::ForeignObject`] for an event of another device; [`Error::NotOffered`].
+    pub fn record(&self, event: &Event) -> Result<()> {
+        if !core::ptr::addr_eq(self.device, event.device()) {
+            return Err(Error::ForeignObject { object: "event" });
+        }
+        self.ops.event_record(self.key(), event.key())
+    }
+
+    /// Makes later work wait for a mark. Where the event's device is another one, the host waits instead.
+    ///
+    /// # Errors
+    /// What the devices report.
+    pub fn wait(&self, event: &Event) -> Result<()> {
+        if !core::ptr::addr_eq(self.device, event.device()) {
+            return event.synchronize();
+        }
+        self.ops.event_wait(self.key(), event.key())
+    }
+}
+
+impl core::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Stream")
+            .field("name", &self.ops.name())
+            .field("device", &self.device.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.ops.free(Key::of(&self.raw));
+        if let Some(live) = self.device.live() {
+            live.streams.remove();
+        }
+    }
+}
+
+/// Transfers whose host memory is borrowed until the scope ends. See [`Stream::scope`].
+pub struct Scope<'env> {
+    stream: &'env Stream,
+    data: PhantomData<core::cell::Cell<&'env mut ()>>,
+}
+
+impl<'env> Scope<'env> {
+    /// Queues a copy of `data` to byte `offset` of a tensor.
+    ///
+    /// # Errors
+    /// [`Error::Range`], [`Error::ReadOnly`], or what the device reports.
+    pub fn set(
+        &self,
+        buffer: &'env Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        data: &'env [u8],
+    ) -> Result<()> {
+        if !buffer.check_transfer(&at, offset, data.len(), true)? {
+            return Ok(());
+        }
+        self.stream.ops.set_async(self.stream.key(), buffer, at, offset, data)
+    }
+
+    /// Queues a copy from byte `offset` of a tensor.
+    ///
+    /// # Errors
+    /// [`Error::Range`], or what the device reports.
+    pub fn get(
+        &self,
+        buffer: &'env Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        data: &'env mut [u8],
+    ) -> Result<()> {
+        if !buffer.check_transfer(&at, offset, data.len(), false)? {
+            return Ok(());
+        }
+        self.stream.ops.get_async(self.stream.key(), buffer, at, offset, data)
+    }
+
+    /// Queues a program.
+    ///
+    /// # Errors
+    /// As [`Stream::compute`].
+    pub fn compute(&self, program: &'env Program<'env>) -> Result<()> {
+        self.stream.compute(program)
+    }
+}
+
+impl core::fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Scope").field(&self.stream).finish()
+    }
+}
+
+/// A program that a stream has prepared.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    stream: &'a Stream,
+    raw: Raw,
+}
+
+impl Prepared<'_> {
+    /// Queues it.
+    ///
+    /// # Errors
+    /// As [`Stream::compute`].
+    pub fn compute(&self) -> Result<()> {
+        self.stream.ops.plan_compute(self.stream.key(), Key::of(&self.raw))
+    }
+
+    /// Changes it to another program of the same operations.
+    ///
+    /// # Errors
+    /// [`Error::NotOffered`], or what the device reports.
+    pub fn update(&mut self, program: &Program<'_>) -> Result<()> {
+        self.stream.ops.plan_update(self.stream.key(), Key::of(&self.raw), program)
+    }
+}
+
+impl Drop for Prepared<'_> {
+    fn drop(&mut self) {
+        self.stream.ops.plan_free(self.stream.key(), Key::of(&self.raw));
+    }
+}
+
+/// A computation taken in steps.
+#[derive(Debug)]
+pub struct Run<'a> {
+    stream: &'a Stream,
+    program: &'a Program<'a>,
+    next: usize,
+}
+
+impl Run<'_> {
+    /// Computes a piece; `true` when all is done. On one core no piece takes longer than the slowest node.
+    ///
+    /// # Errors
+    /// As [`Stream::compute`]. The run is over then.
+    pub fn poll(&mut self) -> Result<bool> {
+        let all = self.program.graph().len();
+        if self.next < all {
+            match self.stream.ops.step(self.stream.key(), self.program, self.next) {
+                Ok(n) => self.next = n,
+                Err(e) => {
+                    self.next = all;
+                    return Err(e);
+                }
+            }
+        }
+        Ok(self.next >= all)
+    }
+
+    /// The first node that is still to do.
+    pub fn next_node(&self) -> usize {
+        self.next
+    }
+}

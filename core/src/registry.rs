@@ -1,0 +1,293 @@
+//! The table of backends.
+//!
+//! It has two parts. The built-in part is a `const` slice that a crate above writes from its Cargo features, in order of
+//! preference. The run-time part has room for `N` more. With `N = 0` there is no lock and no atomic in it, and
+//! [`register`](Registry::register) always answers "full".
+//!
+//! Look-ups take no lock and never wait, so an interrupt may call them while another context registers. Entries of the
+//! run-time part are written once: a slot belongs to the backend that first took it, and unloading marks it as out of
+//! use. Registering that backend again brings it back under a new generation, so an old [`Handle`] stays invalid.
+
+use crate::error::{Error, Result, What};
+use crate::hal::{Backend, Device, DeviceKind, Live, Params, Stream};
+use crate::sync::{Gate, Slot};
+
+#[derive(Clone, Copy)]
+enum Entry {
+    Backend(&'static dyn Backend),
+    Device(&'static dyn Device),
+}
+
+impl Entry {
+    fn same(&self, other: &Entry) -> bool {
+        match (self, other) {
+            (Entry::Backend(a), Entry::Backend(b)) => core::ptr::addr_eq(*a, *b),
+            (Entry::Device(a), Entry::Device(b)) => core::ptr::addr_eq(*a, *b),
+            _ => false,
+        }
+    }
+
+    fn devices(self) -> impl Iterator<Item = &'static dyn Device> {
+        let count = match self {
+            Entry::Backend(b) => b.device_count(),
+            Entry::Device(_) => 1,
+        };
+        (0..count).filter_map(move |i| match self {
+            Entry::Backend(b) => b.device(i),
+            Entry::Device(d) => Some(d),
+        })
+    }
+}
+
+/// Names a registered backend (or single device) for as long as it stays registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
+pub struct Handle {
+    index: u16,
+    generation: u32,
+}
+
+impl Handle {
+    /// Position in the table.
+    pub const fn index(self) -> usize {
+        self.index as usize
+    }
+}
+
+/// A table of backends with `N` run-time slots.
+pub struct Registry<const N: usize = 0> {
+    built_in: &'static [&'static dyn Backend],
+    slots: [Slot<Entry>; N],
+    gate: Gate,
+}
+
+impl<const N: usize> core::fmt::Debug for Registry<N> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_list().entries(self.backends().map(|(_, b)| b.name())).finish()
+    }
+}
+
+/// Whether two names are the same, without regard to (ASCII) case.
+fn same_name(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b)
+}
+
+impl<const N: usize> Registry<N> {
+    /// A table with these built-in backends, first choice first.
+    pub const fn new(built_in: &'static [&'static dyn Backend]) -> Self {
+        Self { built_in, slots: [const { Slot::new() }; N], gate: Gate::new() }
+    }
+
+    /// How many run-time slots there are.
+    pub const fn capacity(&self) -> usize {
+        N
+    }
+
+    fn entry(&self, index: usize) -> Option<(Handle, Entry)> {
+        let i = index as u16;
+        match self.built_in.get(index) {
+            Some(b) => Some((Handle { index: i, generation: 1 }, Entry::Backend(*b))),
+            None => {
+                let (generation, entry) = self.slots.get(index - self.built_in.len())?.read()?;
+                // Even: out of use.
+                (generation % 2 == 1).then_some((Handle { index: i, generation }, entry))
+            }
+        }
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (Handle, Entry)> + '_ {
+        (0..self.built_in.len() + N).filter_map(|i| self.entry(i))
+    }
+
+    /// All backends, built-in ones first, with their handles.
+    pub fn backends(&self) -> impl Iterator<Item = (Handle, &'static dyn Backend)> + '_ {
+        self.entries().filter_map(|(h, e)| match e {
+            Entry::Backend(b) => Some((h, b)),
+            Entry::Device(_) => None,
+        })
+    }
+
+    /// All devices, in the order of their backends. A device that its backend can't give is passed over.
+    pub fn devices(&self) -> impl Iterator<Item = &'static dyn Device> + '_ {
+        self.entries().flat_map(|(_, e)| e.devices())
+    }
+
+    /// How many backends there are.
+    pub fn backend_count(&self) -> usize {
+        self.backends().count()
+    }
+
+    /// How many devices there are.
+    pub fn device_count(&self) -> usize {
+        self.devices().count()
+    }
+
+    /// The backend of a handle.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] if it was unloaded; [`Error::NotFound`] for a handle of a single device or another table.
+    pub fn backend(&self, handle: Handle) -> Result<&'static dyn Backend> {
+        match self.entry(handle.index()) {
+            Some((h, Entry::Backend(b))) if h == handle => Ok(b),
+            Some((h, _)) if h == handle => Err(Error::NotFound),
+            Some(_) => Err(Error::Stale),
+            None if handle.index() < self.built_in.len() + N => Err(Error::Stale),
+            None => Err(Error::NotFound),
+        }
+    }
+
+    /// The backend of this name.
+    pub fn backend_by_name(&self, name: &str) -> Option<(Handle, &'static dyn Backend)> {
+        self.backends().find(|(_, b)| same_name(b.name(), name))
+    }
+
+    /// The device of this name.
+    pub fn device_by_name(&self, name: &str) -> Option<&'static dyn Device> {
+        self.devices().find(|d| same_name(d.name(), name))
+    }
+
+    /// The first device of this kind.
+    pub fn device_by_kind(&self, kind: DeviceKind) -> Option<&'static dyn Device> {
+        self.devices().find(|d| d.kind() == kind)
+    }
+
+    /// The device to use when nobody says which: the first GPU, else the first integrated one, else the first CPU.
+    pub fn best_device(&self) -> Option<&'static dyn Device> {
+        [DeviceKind::Gpu, DeviceKind::IntegratedGpu, DeviceKind::Cpu]
+            .into_iter()
+            .find_map(|k| self.device_by_kind(k))
+    }
+
+    /// Opens a stream on the device of this name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or those of [`Device::open`].
+    pub fn open_by_name(&self, name: &str, params: &Params<'_>) -> Result<Stream> {
+        self.device_by_name(name).ok_or(Error::NotFound)?.open(params)
+    }
+
+    /// Opens a stream on the first device of this kind.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or those of [`Device::open`].
+    pub fn open_by_kind(&self, kind: DeviceKind, params: &Params<'_>) -> Result<Stream> {
+        self.device_by_kind(kind).ok_or(Error::NotFound)?.open(params)
+    }
+
+    /// Opens a stream on the [`best_device`](Self::best_device).
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], or those of [`Device::open`].
+    pub fn open_best(&self, params: &Params<'_>) -> Result<Stream> {
+        self.best_device().ok_or(Error::NotFound)?.open(params)
+    }
+
+    /// Adds a backend. The same backend again gives the handle that it has.
+    ///
+    /// # Errors
+    /// [`Error::Full`] when all `N` slots are taken, [`Error::NameTaken`] for a different backend of the same name,
+    /// [`Error::Busy`] when another context is registering at this moment. Nothing is changed then.
+    pub fn register(&self, backend: &'static dyn Backend) -> Result<Handle> {
+        self.add(Entry::Backend(backend))
+    }
+
+    /// Adds a single device. Otherwise as [`register`](Self::register).
+    ///
+    /// # Errors
+    /// As `register`.
+    pub fn register_device(&self, device: &'static dyn Device) -> Result<Handle> {
+        self.add(Entry::Device(device))
+    }
+
+    fn add(&self, entry: Entry) -> Result<Handle> {
+        if let Some((handle, _)) = self.entries().find(|(_, e)| e.same(&entry)) {
+            return Ok(handle);
+        }
+        if N == 0 {
+            return Err(Error::Full { what: What::Backends, need: 1, have: 0 });
+        }
+        self.gate.pass(|| self.add_alone(entry)).unwrap_or(Err(Error::Busy))
+    }
+
+    #[allow(unsafe_code)]
+    fn add_alone(&self, entry: Entry) -> Result<Handle> {
+        let taken = match entry {
+            Entry::Backend(b) => self.backend_by_name(b.name()).is_some(),
+            Entry::Device(d) => self.device_by_name(d.name()).is_some(),
+        };
+        if taken {
+            // Somebody may have added this very entry since the caller looked.
+            return match self.entries().find(|(_, e)| e.same(&entry)) {
+                Some((handle, _)) => Ok(handle),
+                None => Err(Error::NameTaken),
+            };
+        }
+        for (i, slot) in self.slots.iter().enumerate() {
+            let index = (self.built_in.len() + i) as u16;
+            match slot.read() {
+                Some((state, old)) if old.same(&entry) => {
+                    // It was here before: `entries` has not found it, so it is out of use.
+                    slot.turn();
+                    return Ok(Handle { index, generation: state + 1 });
+                }
+                Some(_) => {}
+                None => {
+                    // SAFETY: this runs behind the gate or under `&mut`, so no other `fill` does.
+                    unsafe { slot.fill(entry) };
+                    crate::log::debug!("registered in slot {}", index);
+                    return Ok(Handle { index, generation: 1 });
+                }
+            }
+        }
+        Err(Error::Full { what: What::Backends, need: N + 1, have: N })
+    }
+
+    /// As [`register`](Self::register), for targets without compare-and-swap, before the table is shared.
+    ///
+    /// # Errors
+    /// As `register`, but never busy.
+    pub fn register_mut(&mut self, backend: &'static dyn Backend) -> Result<Handle> {
+        let entry = Entry::Backend(backend);
+        match self.entries().find(|(_, e)| e.same(&entry)) {
+            Some((handle, _)) => Ok(handle),
+            None => self.add_alone(entry),
+        }
+    }
+
+    /// Takes a backend out of use. Its slot stays reserved for it.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] with the number of living streams, buffers and events; [`Error::BuiltIn`]; [`Error::Stale`];
+    /// [`Error::Busy`]. Nothing is changed then.
+    pub fn unregister(&self, handle: Handle) -> Result<()> {
+        if handle.index() < self.built_in.len() {
+            return Err(Error::BuiltIn);
+        }
+        self.gate.pass(|| self.remove_alone(handle)).unwrap_or(Err(Error::Busy))
+    }
+
+    fn remove_alone(&self, handle: Handle) -> Result<()> {
+        let (h, entry) = self.entry(handle.index()).ok_or(Error::Stale)?;
+        if h != handle {
+            return Err(Error::Stale);
+        }
+        let (mut streams, mut buffers, mut events) = (0, 0, 0);
+        let mut seen: Option<&'static Live> = None;
+        for live in entry.devices().filter_map(|d| d.live()) {
+            // Devices of one backend usually share their counters.
+            if !seen.is_some_and(|s| core::ptr::eq(s, live)) {
+                streams += live.streams.count();
+                buffers += live.buffers.count();
+                events += live.events.count();
+                seen = Some(live);
+            }
+        }
+        if streams + buffers + events > 0 {
+            return Err(Error::InUse { streams, buffers, events });
+        }
+        if let Some(slot) = self.slots.get(handle.index() - self.built_in.len()) {
+            slot.turn();
+        }
+        Ok(())
+    }
+}
