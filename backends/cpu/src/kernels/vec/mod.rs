@@ -1,0 +1,1 @@
+//! Vectors: algorithms are written once over the trait here.
