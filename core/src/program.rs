@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, What};
 use crate::graph::{ARENA, Graph, Node, NodeId};
 use crate::hal::{Buffer, HostView, Span};
-use crate::plan::{Loc, Plan};
+use crate::plan::{Loc, Plan, Summary};
 use crate::tensor::Desc;
 
 /// What a slot of a graph is bound to.
@@ -50,6 +50,9 @@ pub struct Program<'a> {
     graph: Graph<'a>,
     plan: Plan<'a>,
     bindings: &'a [Binding<'a>],
+    /// The nodes to compute, and the slot of the arena whose scratch memory they use.
+    range: (u16, u16),
+    arena: u8,
 }
 
 impl<'a> Program<'a> {
@@ -62,7 +65,8 @@ impl<'a> Program<'a> {
         if graph.len() != plan.len() {
             return Err(Error::Mismatch { graph: graph.len(), plan: plan.len() });
         }
-        let this = Self { graph, plan, bindings };
+        let this =
+            Self { graph, plan, bindings, range: (0, graph.len() as u16), arena: ARENA };
         let need = plan.summary().arena;
         if need > 0 {
             let (buffer, start) = this.slot(NodeId(0), ARENA)?;
@@ -104,6 +108,30 @@ impl<'a> Program<'a> {
             return Err(Error::ReadOnly);
         }
         Ok(())
+    }
+
+    /// The same program, of which only the nodes `first..end` are computed, on a device whose arena is bound to slot
+    /// `arena` and whose part of the plan costs `summary`. For schedulers: the other nodes' data is there already.
+    pub(crate) const fn section(&self, first: u16, end: u16, arena: u8, summary: Summary) -> Self {
+        let len = self.graph.len() as u16;
+        let end = if end < len { end } else { len };
+        let first = if first < end { first } else { end };
+        let plan = Plan::from_parts(self.plan.locs(), summary);
+        Self { range: (first, end), arena, plan, ..*self }
+    }
+
+    /// The nodes that are to be computed; all of them, unless a scheduler made this a part of a larger program.
+    #[inline]
+    pub const fn range(&self) -> core::ops::Range<usize> {
+        self.range.0 as usize..self.range.1 as usize
+    }
+
+    /// The nodes that are to be computed, in order.
+    #[inline]
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &'a Node)> + 'a {
+        let (first, end) = self.range;
+        let nodes = self.graph.nodes().get(self.range()).unwrap_or(&[]);
+        (first..end).map(NodeId).zip(nodes)
     }
 
     /// The graph.
@@ -175,7 +203,7 @@ impl<'a> Program<'a> {
         if need == 0 {
             return Ok((core::ptr::null_mut(), 0));
         }
-        let (buffer, start) = self.slot(NodeId(0), ARENA)?;
+        let (buffer, start) = self.slot(NodeId(0), self.arena)?;
         let base = buffer.host().ok_or(Error::NotHost)?;
         Ok((base.as_ptr().wrapping_add(start + s.scratch_at), s.scratch))
     }

@@ -153,7 +153,7 @@ pub trait StreamOps: Sync {
         Err(Error::NotOffered { function: "plan_compute" })
     }
 
-    /// Queues the computation of every node of a program, in order.
+    /// Queues the computation of the program's nodes in [`Program::range`], in order.
     ///
     /// # Callers
     /// The program's memory stays bound until `synchronize`.
@@ -162,8 +162,8 @@ pub trait StreamOps: Sync {
     /// [`Error::Unsupported`] with the first node that the device has no kernel for; nothing need have been computed.
     fn compute(&self, key: Key<'_>, program: &Program<'_>) -> Result<()>;
 
-    /// Computes a piece of a program: some nodes from `next` on, at least one, in bounded time. Returns the first node
-    /// that is still to do; the number of nodes when there is none.
+    /// Computes a piece of a program: some nodes of its range from `next` on, at least one, in bounded time. Returns the
+    /// first node that is still to do; the end of the range when there is none.
     ///
     /// # Implementors
     /// The default computes everything at once.
@@ -171,11 +171,12 @@ pub trait StreamOps: Sync {
     /// # Errors
     /// As [`compute`](Self::compute).
     fn step(&self, key: Key<'_>, program: &Program<'_>, next: usize) -> Result<usize> {
-        if next == 0 {
+        let range = program.range();
+        if next == range.start {
             self.compute(key, program)?;
         }
         self.synchronize(key)?;
-        Ok(program.graph().len())
+        Ok(range.end)
     }
 
     /// Bytes of scratch memory that computing this graph needs. The same number whatever the bindings.
@@ -269,7 +270,7 @@ impl Stream {
 
     /// Starts a computation that is taken in steps with [`Run::poll`].
     pub fn begin<'a>(&'a self, program: &'a Program<'a>) -> Run<'a> {
-        Run { stream: self, program, next: 0 }
+        Run { stream: self, program, next: program.range().start }
     }
 
     /// Queues transfers of host memory that stay valid until the scope ends; at its end the stream is waited for, also
@@ -453,7 +454,7 @@ impl Run<'_> {
     /// # Errors
     /// As [`Stream::compute`]. The run is over then.
     pub fn poll(&mut self) -> Result<bool> {
-        let all = self.program.graph().len();
+        let all = self.program.range().end;
         if self.next < all {
             match self.stream.ops.step(self.stream.key(), self.program, self.next) {
                 Ok(n) => self.next = n,
