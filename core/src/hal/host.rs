@@ -9,8 +9,11 @@ use core::ptr::NonNull;
 
 /// A source of host memory.
 pub trait Heap: Sync {
-    /// `bytes` bytes at an address that is a multiple of `align` (a power of two), with unspecified contents.
-    /// `bytes` is never 0.
+    /// `bytes` bytes at an address that is a multiple of `align` (a power of two). `bytes` is never 0.
+    ///
+    /// # Implementors
+    /// The bytes MUST be initialised, to whatever: safe code can read a new buffer. A zeroed allocation costs nothing
+    /// where the system hands out fresh pages.
     ///
     /// # Concurrency
     /// Any thread. Not from an interrupt.
