@@ -133,8 +133,8 @@ impl BufferType for HostMemory {
 mod tests {
     use super::*;
     use crate::tensor::{DType, Desc};
-    use core::sync::atomic::{AtomicUsize, Ordering};
     use core::alloc::Layout;
+    use core::sync::atomic::{AtomicUsize, Ordering};
 
     struct Counting(AtomicUsize);
 
