@@ -33,7 +33,7 @@ pub trait Backend: Sync {
 
     /// Device `i`, for every `i` below the count. `None` means that the device is there but can't be used; look-ups
     /// pass it over.
-    fn device(&self, i: usize) -> Option<&'static dyn Device>;
+    fn device(&'static self, i: usize) -> Option<&'static dyn Device>;
 
     /// A function beyond this interface.
     fn proc(&self, name: &str) -> Option<Proc> {

@@ -104,6 +104,9 @@ impl<'a> Query<'a> {
 ///
 /// Listing a device is cheap; opening a stream may be slow the first time.
 ///
+/// Functions that give something out for good take `&'static self`, so that a device can hold its kinds of memory itself.
+/// An implementor that doesn't need that writes `&self`.
+///
 /// # Concurrency
 /// Every function may be called from any thread. Those that return names or properties may be called from an interrupt.
 pub trait Device: Sync {
@@ -149,15 +152,15 @@ pub trait Device: Sync {
     fn open(&'static self, params: &Params<'_>) -> Result<Stream>;
 
     /// The kind of memory that kernels use.
-    fn buffer_type(&self) -> &'static dyn BufferType;
+    fn buffer_type(&'static self) -> &'static dyn BufferType;
 
     /// Host memory from which transfers are fast.
-    fn host_buffer_type(&self) -> Option<&'static dyn BufferType> {
+    fn host_buffer_type(&'static self) -> Option<&'static dyn BufferType> {
         None
     }
 
     /// Other kinds of memory that kernels can use (weights in another order), best first.
-    fn extra_buffer_type(&self, i: usize) -> Option<&'static dyn BufferType> {
+    fn extra_buffer_type(&'static self, i: usize) -> Option<&'static dyn BufferType> {
         let _ = i;
         None
     }
