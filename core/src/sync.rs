@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 /// Lets one party through at a time, and turns others away.
 #[derive(Debug)]
 pub struct Gate {
-    #[cfg(target_has_atomic = "8")]
+    #[cfg(target_has_atomic = "ptr")]
     lock: spin::mutex::SpinMutex<()>,
 }
 
@@ -20,7 +20,7 @@ impl Gate {
     /// An open gate.
     pub const fn new() -> Self {
         Self {
-            #[cfg(target_has_atomic = "8")]
+            #[cfg(target_has_atomic = "ptr")]
             lock: spin::mutex::SpinMutex::new(()),
         }
     }
@@ -28,12 +28,12 @@ impl Gate {
     /// Runs `f` alone; `None` if somebody else is inside. Targets without compare-and-swap have no gate: there it is
     /// always shut, and tables are filled through `&mut`.
     pub fn pass<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
-        #[cfg(target_has_atomic = "8")]
+        #[cfg(target_has_atomic = "ptr")]
         {
             let _inside = self.lock.try_lock()?;
             Some(f())
         }
-        #[cfg(not(target_has_atomic = "8"))]
+        #[cfg(not(target_has_atomic = "ptr"))]
         {
             let _ = f;
             None

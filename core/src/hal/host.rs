@@ -120,3 +120,42 @@ pub trait Threads: Sync {
     /// thread that calls it for the same team waits.
     fn run(&self, team: Key<'_>, job: &(dyn Fn(&Worker<'_>) + Sync));
 }
+
+/// A team of workers, ended when dropped. What a stream keeps, instead of the [`Raw`] of [`Threads::open`].
+pub struct Team {
+    threads: &'static dyn Threads,
+    raw: Raw,
+}
+
+impl Team {
+    /// A team of `count` workers.
+    ///
+    /// # Errors
+    /// Those of [`Threads::open`].
+    pub fn open(threads: &'static dyn Threads, count: usize) -> Result<Self> {
+        Ok(Self { threads, raw: threads.open(count)? })
+    }
+
+    /// How many workers there are.
+    pub fn count(&self) -> usize {
+        self.threads.count(Key::of(&self.raw))
+    }
+
+    /// Runs `job` once on every worker, as [`Threads::run`] does.
+    #[inline]
+    pub fn run(&self, job: &(dyn Fn(&Worker<'_>) + Sync)) {
+        self.threads.run(Key::of(&self.raw), job);
+    }
+}
+
+impl core::fmt::Debug for Team {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Team").field("count", &self.count()).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        self.threads.close(Key::of(&self.raw));
+    }
+}
