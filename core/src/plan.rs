@@ -85,12 +85,23 @@ pub struct Work {
     /// Offset of a root in the arena: best so far, and in the arrangement being tried.
     offset: usize,
     trial: usize,
+    /// Which arena a root lies in, where there are several.
+    arena: u8,
 }
 
 impl Work {
     /// Unused working memory.
-    pub const EMPTY: Self =
-        Self { root: 0, first: 0, last: 0, next: 0, within: 0, size: 0, offset: 0, trial: 0 };
+    pub const EMPTY: Self = Self {
+        root: 0,
+        first: 0,
+        last: 0,
+        next: 0,
+        within: 0,
+        size: 0,
+        offset: 0,
+        trial: 0,
+        arena: 0,
+    };
 }
 
 /// A finished plan, borrowed.
@@ -179,25 +190,55 @@ pub const fn plan(
         return Err(Error::Full { what: What::Plan, need: n, have });
     }
     let nodes = graph.nodes();
-    tri!(lifetimes(nodes, options, work));
-    let lower_bound = tri!(largest_sum(n, work));
+    tri!(lifetimes(nodes, options, &[], work));
+    let summary = tri!(fill_arena(n, work, options, 0));
+    tri!(locate(nodes, work, ARENA, locs));
+    Ok(summary)
+}
 
-    let mut peak = tri!(arrange(n, work, options.align, true));
-    keep(n, work);
+/// Arranges one arena: the peak, its bound, and the offsets in `work`.
+pub(crate) const fn fill_arena(
+    n: usize,
+    work: &mut [Work],
+    options: &Options,
+    arena: u8,
+) -> Result<Summary> {
+    let lower_bound = tri!(largest_sum(n, work, arena));
+    let mut peak = tri!(arrange(n, work, arena, true));
+    keep(n, work, arena);
     if peak > lower_bound {
-        let other = tri!(arrange(n, work, options.align, false));
+        let other = tri!(arrange(n, work, arena, false));
         if other < peak {
             peak = other;
-            keep(n, work);
+            keep(n, work, arena);
         }
     }
+    match peak.checked_add(options.scratch) {
+        Some(total) => Ok(Summary {
+            arena: total,
+            peak,
+            lower_bound,
+            scratch_at: peak,
+            scratch: options.scratch,
+            align: options.align,
+        }),
+        None => Err(Error::Size(size::SizeError::Overflow)),
+    }
+}
 
+/// Turns offsets of roots into places of nodes; arena `a` is bound to slot `first_slot + a`.
+pub(crate) const fn locate(
+    nodes: &[Node],
+    work: &[Work],
+    first_slot: u8,
+    locs: &mut [Loc],
+) -> Result<()> {
     let mut i = 0;
-    while i < n {
+    while i < nodes.len() {
         let root = work[i].root as usize;
         let (slot, base) = match nodes[root].place {
             Place::Slot { slot, offset } => (slot, offset),
-            _ => (ARENA, work[root].offset),
+            _ => (first_slot + work[root].arena, work[root].offset),
         };
         let offset = match base.checked_add(work[i].within) {
             Some(o) => o,
@@ -206,23 +247,17 @@ pub const fn plan(
         locs[i] = Loc { slot, offset };
         i += 1;
     }
-    let scratch_at = peak;
-    let arena = match peak.checked_add(options.scratch) {
-        Some(a) => a,
-        None => return Err(Error::Size(size::SizeError::Overflow)),
-    };
-    Ok(Summary {
-        arena,
-        peak,
-        lower_bound,
-        scratch_at,
-        scratch: options.scratch,
-        align: options.align,
-    })
+    Ok(())
 }
 
-/// First and last use of everything that needs memory in the arena.
-const fn lifetimes(nodes: &[Node], options: &Options, work: &mut [Work]) -> Result<()> {
+/// First and last use of everything that needs memory in an arena. `arenas[i]` says which one node `i` belongs to;
+/// arena 0 where it says nothing.
+pub(crate) const fn lifetimes(
+    nodes: &[Node],
+    options: &Options,
+    arenas: &[u8],
+    work: &mut [Work],
+) -> Result<()> {
     let n = nodes.len();
     // Roots through views, and the size of each root.
     let mut i = 0;
@@ -232,6 +267,7 @@ const fn lifetimes(nodes: &[Node], options: &Options, work: &mut [Work]) -> Resu
         w.root = i as u16;
         w.first = if matches!(node.op, Op::None) { 0 } else { i as u16 };
         w.last = i as u16;
+        w.arena = if i < arenas.len() { arenas[i] } else { 0 };
         match node.place {
             Place::Within { source, offset } => {
                 let of = node.src[source as usize].index();
@@ -303,6 +339,7 @@ const fn reuse(nodes: &[Node], work: &mut [Work], i: usize) {
                 && work[root].last as usize == i
                 && work[s].within == 0
                 && work[root].size == work[i].size
+                && work[root].arena == work[i].arena
                 && nodes[s].desc.same_layout(&node.desc)
                 && alone(nodes, work, i, k)
             {
@@ -345,20 +382,34 @@ const fn alone(nodes: &[Node], work: &[Work], i: usize, k: usize) -> bool {
 
 const NIL: u16 = u16::MAX;
 
+/// Whether node `i` has memory of its own in this arena.
+const fn is_root(work: &[Work], i: usize, arena: u8) -> bool {
+    work[i].size > 0 && work[i].root as usize == i && work[i].arena == arena
+}
+
 /// Sum of sizes alive at the fullest moment.
-const fn largest_sum(n: usize, work: &mut [Work]) -> Result<usize> {
-    // `offset` and `trial` are free until placement: they count what comes and goes at each moment.
+const fn largest_sum(n: usize, work: &mut [Work], arena: u8) -> Result<usize> {
+    // `trial` is free until placement. It counts what comes and goes at each moment: the running sum never exceeds the
+    // sum of all sizes, which is checked first, so that wrapping steps of the difference are exact.
+    let mut total = 0usize;
     let mut i = 0;
     while i < n {
-        if work[i].size > 0 && work[i].root as usize == i {
-            let (first, last) = (work[i].first as usize, work[i].last as usize);
-            work[first].offset = match work[first].offset.checked_add(work[i].size) {
-                Some(s) => s,
+        work[i].trial = 0;
+        if is_root(work, i, arena) {
+            total = match total.checked_add(work[i].size) {
+                Some(t) => t,
                 None => return Err(Error::Size(size::SizeError::Overflow)),
             };
-            if last + 1 < n {
-                // Sums of what ends are never larger than sums of what began.
-                work[last + 1].trial = work[last + 1].trial.wrapping_add(work[i].size);
+        }
+        i += 1;
+    }
+    let mut i = 0;
+    while i < n {
+        if is_root(work, i, arena) {
+            let (first, end) = (work[i].first as usize, work[i].last as usize + 1);
+            work[first].trial = work[first].trial.wrapping_add(work[i].size);
+            if end < n {
+                work[end].trial = work[end].trial.wrapping_sub(work[i].size);
             }
         }
         i += 1;
@@ -367,23 +418,19 @@ const fn largest_sum(n: usize, work: &mut [Work]) -> Result<usize> {
     let mut most = 0usize;
     let mut t = 0;
     while t < n {
-        now = match now.checked_add(work[t].offset) {
-            Some(s) => s.wrapping_sub(work[t].trial),
-            None => return Err(Error::Size(size::SizeError::Overflow)),
-        };
+        now = now.wrapping_add(work[t].trial);
         if now > most {
             most = now;
         }
-        work[t].offset = 0;
         work[t].trial = 0;
         t += 1;
     }
     Ok(most)
 }
 
-/// Places every root at the lowest free offset, largest first or oldest first; returns the peak.
-const fn arrange(n: usize, work: &mut [Work], align: usize, by_size: bool) -> Result<usize> {
-    let _ = align; // Sizes are padded already, so every sum of them is aligned.
+/// Places every root at the lowest free offset, largest first or oldest first; returns the peak. Sizes are padded, so
+/// every sum of them is aligned.
+const fn arrange(n: usize, work: &mut [Work], arena: u8, by_size: bool) -> Result<usize> {
     let mut head = NIL;
     let mut peak = 0usize;
     let mut last_size = usize::MAX;
@@ -391,13 +438,13 @@ const fn arrange(n: usize, work: &mut [Work], align: usize, by_size: bool) -> Re
     loop {
         // The next root in order: without sorting, for there is nothing to sort in. Equal sizes go by age.
         let pick = if by_size {
-            match next_by_size(n, work, last_size, from) {
+            match next_by_size(n, work, arena, last_size, from) {
                 Some(i) => i,
                 None => break,
             }
         } else {
             let mut i = from;
-            while i < n && !(work[i].size > 0 && work[i].root as usize == i) {
+            while i < n && !is_root(work, i, arena) {
                 i += 1;
             }
             if i >= n {
@@ -449,12 +496,18 @@ const fn arrange(n: usize, work: &mut [Work], align: usize, by_size: bool) -> Re
 }
 
 /// The first root in the order (size falling, index rising) behind `(size, from)`.
-const fn next_by_size(n: usize, work: &[Work], size: usize, from: usize) -> Option<usize> {
+const fn next_by_size(
+    n: usize,
+    work: &[Work],
+    arena: u8,
+    size: usize,
+    from: usize,
+) -> Option<usize> {
     let mut best: Option<usize> = None;
     let mut i = 0;
     while i < n {
         let w = &work[i];
-        if w.size > 0 && w.root as usize == i && (w.size < size || (w.size == size && i >= from)) {
+        if is_root(work, i, arena) && (w.size < size || (w.size == size && i >= from)) {
             match best {
                 Some(b) if work[b].size >= w.size => {}
                 _ => best = Some(i),
@@ -468,10 +521,12 @@ const fn next_by_size(n: usize, work: &[Work], size: usize, from: usize) -> Opti
     best
 }
 
-const fn keep(n: usize, work: &mut [Work]) {
+const fn keep(n: usize, work: &mut [Work], arena: u8) {
     let mut i = 0;
     while i < n {
-        work[i].offset = work[i].trial;
+        if is_root(work, i, arena) {
+            work[i].offset = work[i].trial;
+        }
         i += 1;
     }
 }

@@ -65,8 +65,7 @@ impl<'a> Program<'a> {
         if graph.len() != plan.len() {
             return Err(Error::Mismatch { graph: graph.len(), plan: plan.len() });
         }
-        let this =
-            Self { graph, plan, bindings, range: (0, graph.len() as u16), arena: ARENA };
+        let this = Self { graph, plan, bindings, range: (0, graph.len() as u16), arena: ARENA };
         let need = plan.summary().arena;
         if need > 0 {
             let (buffer, start) = this.slot(NodeId(0), ARENA)?;
