@@ -25,8 +25,11 @@ pub mod op;
 pub mod plan;
 pub mod program;
 pub mod registry;
+pub mod sched;
 pub mod sync;
 pub mod tensor;
+#[cfg(test)]
+mod testing;
 
 pub use error::{Error, Result};
 

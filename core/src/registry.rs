@@ -12,6 +12,9 @@ use crate::error::{Error, Result, What};
 use crate::hal::{Backend, Device, DeviceKind, Live, Params, Stream};
 use crate::sync::{Gate, Slot};
 
+#[cfg(test)]
+mod tests;
+
 #[derive(Clone, Copy)]
 enum Entry {
     Backend(&'static dyn Backend),

@@ -46,7 +46,7 @@ pub trait BufferType: Sync {
     fn name(&self) -> &str;
 
     /// The device that this memory belongs to, if it belongs to one.
-    fn device(&self) -> Option<&'static dyn Device> {
+    fn device(&'static self) -> Option<&'static dyn Device> {
         None
     }
 
@@ -77,7 +77,7 @@ pub trait BufferType: Sync {
     }
 
     /// Counts living handles, for memory of a backend that can be unloaded.
-    fn live(&self) -> Option<&'static Live> {
+    fn live(&'static self) -> Option<&'static Live> {
         None
     }
 

@@ -141,7 +141,7 @@ pub trait Device: Sync {
     }
 
     /// Counts living handles, for a device of a backend that can be unloaded.
-    fn live(&self) -> Option<&'static Live> {
+    fn live(&'static self) -> Option<&'static Live> {
         None
     }
 

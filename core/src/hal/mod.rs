@@ -34,6 +34,9 @@ mod raw;
 mod stream;
 mod view;
 
+#[cfg(test)]
+mod tests;
+
 pub use backend::{Backend, Proc};
 pub use buffer::{Buffer, Usage};
 pub use buffer_type::{Allocation, BufferType, Rows, Span};

@@ -1,0 +1,120 @@
+use super::*;
+use crate::hal::{Buffer, Event};
+use crate::testing::Toy;
+use std::vec::Vec;
+
+fn toy(name: &'static str, kind: DeviceKind) -> &'static Toy {
+    Toy::leak(name, kind, &[])
+}
+
+#[test]
+fn exactly_n_fit_and_one_more_changes_nothing() {
+    let r = Registry::<3>::new(&[]);
+    let toys = ["a", "b", "c", "d"].map(|n| toy(n, DeviceKind::Cpu));
+    let handles: Vec<Handle> = toys[..3].iter().map(|t| r.register(*t).unwrap()).collect();
+    let before: Vec<_> = r.backends().map(|(h, b)| (h, b.name())).collect();
+    assert_eq!(r.register(toys[3]), Err(Error::Full { what: What::Backends, need: 4, have: 3 }));
+    assert_eq!(r.backends().map(|(h, b)| (h, b.name())).collect::<Vec<_>>(), before);
+    // The same one again is a defined result also in a full table.
+    assert_eq!(r.register(toys[1]), Ok(handles[1]));
+    let none = Registry::<0>::new(&[]);
+    assert_eq!(none.register(toys[0]), Err(Error::Full { what: What::Backends, need: 1, have: 0 }));
+    assert_eq!(none.backend_count(), 0);
+}
+
+#[test]
+fn names_are_unique_without_case() {
+    let r = Registry::<4>::new(&[]);
+    let (a, b) = (toy("Vulkan", DeviceKind::Gpu), toy("vulkan", DeviceKind::Gpu));
+    r.register(a).unwrap();
+    assert_eq!(r.register(b), Err(Error::NameTaken));
+    assert!(core::ptr::addr_eq(r.backend_by_name("VULKAN").unwrap().1, a as &dyn Backend));
+    assert_eq!(r.backend_count(), 1);
+}
+
+#[test]
+fn a_failed_device_is_passed_over() {
+    let r = Registry::<2>::new(&[]);
+    r.register(toy("one", DeviceKind::Gpu)).unwrap();
+    // The toy counts two devices and gives one.
+    assert_eq!(r.device_count(), 1);
+    assert!(r.device_by_name("one").is_some());
+    assert!(r.device_by_kind(DeviceKind::Accelerator).is_none());
+}
+
+#[test]
+fn best_is_gpu_then_integrated_then_cpu() {
+    let r = Registry::<4>::new(&[]);
+    assert!(r.best_device().is_none());
+    assert!(matches!(r.open_best(&Params::default()), Err(Error::NotFound)));
+    r.register(toy("accel", DeviceKind::Accelerator)).unwrap();
+    assert!(r.best_device().is_none());
+    r.register(toy("cpu", DeviceKind::Cpu)).unwrap();
+    assert_eq!(r.best_device().unwrap().name(), "cpu");
+    r.register(toy("igpu", DeviceKind::IntegratedGpu)).unwrap();
+    assert_eq!(r.best_device().unwrap().name(), "igpu");
+    r.register(toy("gpu", DeviceKind::Gpu)).unwrap();
+    assert_eq!(r.best_device().unwrap().name(), "gpu");
+}
+
+#[test]
+fn unloading_counts_what_is_alive_and_old_handles_are_stale() {
+    let r = Registry::<2>::new(&[]);
+    let t = toy("gpu", DeviceKind::Gpu);
+    let h = r.register(t).unwrap();
+    let stream = r.open_by_name("GPU", &Params::default()).unwrap();
+    let buffer = Buffer::new(t.buffer_type(), 16).unwrap();
+    let event = Event::new(t).unwrap();
+    assert_eq!(r.unregister(h), Err(Error::InUse { streams: 1, buffers: 1, events: 1 }));
+    drop((stream, buffer));
+    assert_eq!(r.unregister(h), Err(Error::InUse { streams: 0, buffers: 0, events: 1 }));
+    drop(event);
+    assert_eq!(r.unregister(h), Ok(()));
+    assert_eq!(r.unregister(h), Err(Error::Stale));
+    assert!(matches!(r.backend(h), Err(Error::Stale)));
+    assert!(r.best_device().is_none());
+    let again = r.register(t).unwrap();
+    assert_ne!(again, h);
+    assert!(r.backend(again).is_ok());
+    assert!(matches!(r.backend(h), Err(Error::Stale)));
+    // A thousand rounds use one slot.
+    let mut h = again;
+    for _ in 0..1000 {
+        r.unregister(h).unwrap();
+        h = r.register(t).unwrap();
+    }
+    assert_eq!(h.index(), again.index());
+}
+
+#[test]
+fn built_in_backends_stay() {
+    static EMPTY: Registry<1> = Registry::new(&[]);
+    let t = toy("cpu", DeviceKind::Cpu);
+    let list: &'static [&'static dyn Backend] = std::vec![t as &'static dyn Backend].leak();
+    let r = Registry::<1>::new(list);
+    let (h, _) = r.backend_by_name("cpu").unwrap();
+    assert_eq!(r.unregister(h), Err(Error::BuiltIn));
+    assert_eq!(r.register(t), Ok(h));
+    assert_eq!(EMPTY.device_count(), 0);
+}
+
+#[test]
+fn look_ups_go_on_while_others_register() {
+    static R: Registry<64> = Registry::new(&[]);
+    let done = core::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            while !done.load(core::sync::atomic::Ordering::Acquire) {
+                for (h, b) in R.backends() {
+                    assert!(R.backend(h).is_ok() && b.name().len() > 2);
+                }
+            }
+        });
+        let names: Vec<&'static str> = (0..64).map(|i| &*std::format!("toy{i}").leak()).collect();
+        for n in names {
+            R.register(toy(n, DeviceKind::Cpu)).unwrap();
+        }
+        done.store(true, core::sync::atomic::Ordering::Release);
+    });
+    assert_eq!(R.backend_count(), 64);
+}
