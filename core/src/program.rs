@@ -119,6 +119,29 @@ impl<'a> Program<'a> {
         Self { range: (first, end), arena, plan, ..*self }
     }
 
+    /// The same program on other memory: for devices that wrap another one and hand its own buffers on to it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn rebind<'b>(&self, bindings: &'b [Binding<'b>]) -> Result<Program<'b>>
+    where
+        'a: 'b,
+    {
+        let this = Program { bindings, ..*self };
+        let need = this.plan.summary().arena;
+        if need > 0 {
+            let (buffer, start) = this.slot(NodeId(0), this.arena)?;
+            let have = buffer.size().saturating_sub(start);
+            if need > have {
+                return Err(Error::Full { what: What::Arena, need, have });
+            }
+        }
+        for (i, (node, loc)) in this.graph.nodes().iter().zip(this.plan.locs()).enumerate() {
+            this.check(NodeId(i as u16), node, *loc)?;
+        }
+        Ok(this)
+    }
+
     /// The nodes that are to be computed; all of them, unless a scheduler made this a part of a larger program.
     #[inline]
     pub const fn range(&self) -> core::ops::Range<usize> {

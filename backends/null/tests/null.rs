@@ -1,7 +1,7 @@
 //! What the null backend promises, and that it serves to test what sits above a device.
 
 use dinrail_core::graph::GraphBuf;
-use dinrail_core::hal::{Backend as _, Buffer, Device as _, Event, Live, Params};
+use dinrail_core::hal::{Backend as _, Buffer, Event, Live, Params};
 use dinrail_core::plan::{Options, PlanBuf};
 use dinrail_core::program::{Binding, Program};
 use dinrail_core::registry::Registry;

@@ -268,6 +268,15 @@ impl Stream {
         self.ops.synchronize(self.key())
     }
 
+    /// Computes a piece of a program from node `next` on, and says where to go on. For devices that wrap another one;
+    /// [`begin`](Self::begin) keeps count for everyone else.
+    ///
+    /// # Errors
+    /// As [`compute`](Self::compute).
+    pub fn step(&self, program: &Program<'_>, next: usize) -> Result<usize> {
+        self.ops.step(self.key(), program, next)
+    }
+
     /// Starts a computation that is taken in steps with [`Run::poll`].
     pub fn begin<'a>(&'a self, program: &'a Program<'a>) -> Run<'a> {
         Run { stream: self, program, next: program.range().start }
