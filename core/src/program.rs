@@ -53,6 +53,7 @@ pub struct Program<'a> {
     /// The nodes to compute, and the slot of the arena whose scratch memory they use.
     range: (u16, u16),
     arena: u8,
+    id: u64,
 }
 
 impl<'a> Program<'a> {
@@ -65,7 +66,9 @@ impl<'a> Program<'a> {
         if graph.len() != plan.len() {
             return Err(Error::Mismatch { graph: graph.len(), plan: plan.len() });
         }
-        let this = Self { graph, plan, bindings, range: (0, graph.len() as u16), arena: ARENA };
+        let range = (0, graph.len() as u16);
+        let id = crate::sync::serial();
+        let this = Self { graph, plan, bindings, range, arena: ARENA, id };
         let need = plan.summary().arena;
         if need > 0 {
             let (buffer, start) = this.slot(NodeId(0), ARENA)?;
@@ -127,7 +130,7 @@ impl<'a> Program<'a> {
     where
         'a: 'b,
     {
-        let this = Program { bindings, ..*self };
+        let this = Program { bindings, id: crate::sync::serial(), ..*self };
         let need = this.plan.summary().arena;
         if need > 0 {
             let (buffer, start) = this.slot(NodeId(0), this.arena)?;
@@ -154,6 +157,14 @@ impl<'a> Program<'a> {
         let (first, end) = self.range;
         let nodes = self.graph.nodes().get(self.range()).unwrap_or(&[]);
         (first..end).map(NodeId).zip(nodes)
+    }
+
+    /// A number that no other program has, but copies of this one and parts of it. What it stands for can't change
+    /// while a copy is alive, and it isn't given again, so a backend may keep what it made of a program under this
+    /// number and [`range`](Self::range). 0, on targets without 64-bit atomics, says nothing.
+    #[inline]
+    pub const fn id(&self) -> u64 {
+        self.id
     }
 
     /// The graph.

@@ -9,6 +9,21 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+cfg_if::cfg_if! {
+    if #[cfg(target_has_atomic = "64")] {
+        /// A number from 1 on that was not given before.
+        pub fn serial() -> u64 {
+            static LAST: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
+            LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+        }
+    } else {
+        /// 0: this target can't count safely.
+        pub const fn serial() -> u64 {
+            0
+        }
+    }
+}
+
 /// Lets one party through at a time, and turns others away.
 #[derive(Debug)]
 pub struct Gate {

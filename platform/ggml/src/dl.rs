@@ -1,0 +1,104 @@
+//! Shared libraries: opened by absolute path, asked for symbols, and told apart by where they lie in memory.
+
+use crate::error::{LoadError, Stage};
+use core::ffi::c_void;
+use std::path::{Path, PathBuf};
+
+/// An open library. Closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    handle: libloading::Library,
+}
+
+impl Shared {
+    /// Opens a file.
+    ///
+    /// The file's initialisers run: opening is trusting.
+    pub(crate) fn open(path: &Path) -> Result<Self, LoadError> {
+        let wrong = |reason: String| LoadError::new(Stage::Open, path, reason);
+        if !path.is_absolute() {
+            return Err(wrong("the path is relative; make it absolute first".into()));
+        }
+        // A FIFO would be waited for.
+        match std::fs::metadata(path) {
+            Ok(m) if m.is_file() => {}
+            Ok(_) => return Err(wrong("not a regular file".into())),
+            Err(e) => return Err(wrong(e.to_string())),
+        }
+        open_now(path).map(|handle| Self { handle }).map_err(|e| wrong(system_text(&e)))
+    }
+
+    /// Address of a symbol, in this library or one that it depends on (on Windows: in this one).
+    pub(crate) fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        // SAFETY: the address is taken as a pointer only; who makes a function of it answers for its type.
+        let symbol = unsafe { self.handle.get::<*mut c_void>(name.as_bytes()) }.ok()?;
+        (!symbol.is_null()).then_some(*symbol)
+    }
+
+    /// Gives the library back; the system's text if it can't be.
+    pub(crate) fn close(self) -> Result<(), String> {
+        self.handle.close().map_err(|e| system_text(&e))
+    }
+}
+
+#[cfg(unix)]
+fn open_now(path: &Path) -> Result<libloading::Library, libloading::Error> {
+    use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+    // SAFETY: the caller decided to trust the file; all that is undefined before this call is the symbols in it, and
+    // RTLD_NOW makes those an error here instead of a crash later.
+    unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map(Into::into)
+}
+
+#[cfg(windows)]
+fn open_now(path: &Path) -> Result<libloading::Library, libloading::Error> {
+    use libloading::os::windows::{
+        LOAD_LIBRARY_SEARCH_DEFAULT_DIRS, LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR, Library,
+    };
+    // Dependencies are looked for beside the file and in the system's folders, never in the working directory.
+    let flags = LOAD_LIBRARY_SEARCH_DLL_LOAD_DIR | LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
+    // SAFETY: the caller decided to trust the file.
+    unsafe { Library::load_with_flags(path, flags) }.map(Into::into)
+}
+
+fn system_text(e: &libloading::Error) -> String {
+    use std::error::Error;
+    match e.source() {
+        Some(s) => s.to_string(),
+        None => e.to_string(),
+    }
+}
+
+/// The address as a function.
+///
+/// # Safety
+/// * `F` is the type of a function pointer.
+/// * A function of that type lies at the address for as long as the result is used.
+pub(crate) unsafe fn function<F: Copy>(address: *mut c_void) -> F {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>(), "a function pointer") };
+    // SAFETY: both are pointers of one size; the caller promises the rest.
+    unsafe { core::mem::transmute_copy::<*mut c_void, F>(&address) }
+}
+
+/// Where the library that holds an address lies, and its file; `None` where the system doesn't tell.
+#[cfg(unix)]
+pub(crate) fn origin(address: *const c_void) -> Option<(usize, PathBuf)> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked about.
+    if unsafe { libc::dladdr(address, info.as_mut_ptr()) } == 0 {
+        return None;
+    }
+    // SAFETY: it was zeroed, and filled by a call that succeeded.
+    let info = unsafe { info.assume_init() };
+    if info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's own string, alive as long as the library.
+    let name = unsafe { core::ffi::CStr::from_ptr(info.dli_fname) };
+    Some((info.dli_fbase.addr(), std::ffi::OsStr::from_bytes(name.to_bytes()).into()))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn origin(_address: *const c_void) -> Option<(usize, PathBuf)> {
+    None
+}
