@@ -65,7 +65,7 @@ impl Cache {
             && let Some(e) = self.entries.iter_mut().find(|e| e.id == id && e.range == range)
         {
             e.used = self.clock;
-            return Ok(e.translation.graph());
+            return e.translation.graph(program);
         }
         let bound = Translation::bound(state, program);
         let same = |e: &&mut Entry| {
@@ -76,7 +76,7 @@ impl Cache {
         };
         if let Some(e) = self.entries.iter_mut().find(same) {
             (e.id, e.used) = (id, self.clock);
-            return Ok(e.translation.graph());
+            return e.translation.graph(program);
         }
         if self.entries.len() >= MOST {
             let oldest = self.entries.iter().enumerate().min_by_key(|(_, e)| e.used);
@@ -86,7 +86,6 @@ impl Cache {
             }
         }
         let translation = Translation::new(state, program)?;
-        let graph = translation.graph();
         self.entries.push(Entry {
             id,
             range,
@@ -96,6 +95,6 @@ impl Cache {
             used: self.clock,
             translation,
         });
-        Ok(graph)
+        self.entries.last().map_or(Ok(None), |e| e.translation.graph(program))
     }
 }

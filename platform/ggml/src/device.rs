@@ -8,7 +8,6 @@ use crate::graph;
 use crate::limits;
 use crate::stream::State;
 use crate::text;
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use dinrail_core::hal::{
     self, Buffer, Caps, DeviceKind, Key, Live, Memory, Params, Query, Raw, Stream,
@@ -162,28 +161,24 @@ impl Device {
     }
 }
 
-/// Asks for the properties. The structure grew in the middle between the versions: what was written tells which it is.
+/// Asks for the properties. The structure grew in the middle between the versions: whether the place of the
+/// capabilities in the newer one is written to tells which it is.
 fn props(parts: &Parts) -> Props {
     const MARK: u8 = 0xA5;
     const ROOM: usize = 256;
+    const NEW: usize = core::mem::offset_of!(abi::Props, asynchronous);
+    let word = size_of::<usize>();
     let Some(f) = parts.iface.get_props else { return Props::default() };
-    let mut room = MaybeUninit::<[u64; ROOM / 8]>::uninit();
+    let mut room = [0u64; ROOM / 8];
     let bytes = room.as_mut_ptr().cast::<u8>();
     // SAFETY: inside the room.
-    unsafe { bytes.write_bytes(MARK, ROOM) };
+    unsafe { bytes.wrapping_add(NEW).write_bytes(MARK, 4) };
     // SAFETY: the device's own function, with more room than any release writes.
     unsafe { f(parts.ptr, bytes.cast()) };
-    // SAFETY: filled above.
-    let room = unsafe { room.assume_init() };
-    let word = size_of::<usize>();
     let all: Vec<u8> = room.iter().flat_map(|w| w.to_ne_bytes()).collect();
-    let (old, new) = (4 * word + 4, core::mem::offset_of!(abi::Props, asynchronous));
-    let is_bool = |at: usize| all.get(at..at + 4).is_some_and(|b| b.iter().all(|&x| x <= 1));
-    let at = match (is_bool(new), is_bool(old)) {
-        (true, _) => new,
-        (false, true) => old,
-        (false, false) => return Props::default(),
-    };
+    let (old, new) = (4 * word + 4, NEW);
+    let unwritten = all.get(new..new + 4).is_none_or(|b| b.contains(&MARK));
+    let at = if unwritten { old } else { new };
     let flag = |i: usize| all.get(at + i) == Some(&1);
     let id = (at == new).then(|| {
         let at = core::mem::offset_of!(abi::Props, device_id);

@@ -14,6 +14,7 @@ use crate::buffer::{State as BufferState, failed};
 use crate::cache::Bound;
 use crate::limits;
 use crate::numbers::Numbers;
+use crate::rows::{self, Rows};
 use crate::stream::State;
 use core::ptr::{NonNull, null_mut};
 use dinrail_core::graph::{Flags, MAX_SRC, Node, NodeId, Place};
@@ -83,6 +84,8 @@ pub(crate) struct Translation {
     free: unsafe extern "C" fn(*mut Context),
     /// Host memory of others, lent to the library for this graph.
     lent: Vec<Option<Box<BufferState>>>,
+    /// Row numbers to be looked at each time.
+    rows: Vec<Rows>,
 }
 
 impl Drop for Translation {
@@ -110,8 +113,13 @@ impl Range {
 }
 
 impl Translation {
-    pub(crate) fn graph(&self) -> Option<*mut abi::Graph> {
-        self.graph.map(NonNull::as_ptr)
+    /// The graph for a program that this is a translation of; `None` if there is nothing to compute.
+    ///
+    /// # Errors
+    /// A row number outside its table.
+    pub(crate) fn graph(&self, program: &Program<'_>) -> Result<Option<*mut abi::Graph>> {
+        rows::check(program, &self.rows)?;
+        Ok(self.graph.map(NonNull::as_ptr))
     }
 
     /// What the slots are bound to.
@@ -137,7 +145,12 @@ impl Translation {
         let needed = needed(nodes, program);
         let count = needed.iter().filter(|&&n| n).count();
         let ctx = context(&fns, count)?;
-        let mut this = Self { graph: None, ctx, free: fns.free, lent: lend(state, program)? };
+        let mut this =
+            Self { graph: None, ctx, free: fns.free, lent: Vec::new(), rows: Vec::new() };
+        this.lent = lend(state, program)?;
+        if state.device.kind() == DeviceKind::Cpu {
+            this.rows = rows::of(program);
+        }
         let mut tensors: Vec<*mut Tensor> = vec![null_mut(); nodes.len()];
         for (i, node) in nodes.iter().enumerate() {
             if needed.get(i) == Some(&true) {
