@@ -5,6 +5,8 @@
 //! error that names both sizes when it is too small.
 //!
 //! * [`tokenizer`]: text to token ids and back
+//! * [`model`]: a model file to a graph
+//! * [`session`]: token ids to logits, position after position
 //! * [`sampler`]: logits to the next token id
 #![no_std]
 #![forbid(unsafe_code)]
@@ -13,5 +15,7 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+pub mod model;
 pub mod sampler;
+pub mod session;
 pub mod tokenizer;
