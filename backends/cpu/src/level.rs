@@ -13,3 +13,58 @@ pub enum Level {
     /// AArch64 with NEON and the dot-product instructions.
     Dotprod,
 }
+
+impl Level {
+    /// Every level, the lowest first. Levels of one architecture contain the ones before them.
+    pub const ALL: [Level; 4] = [Level::Scalar, Level::Avx2, Level::Neon, Level::Dotprod];
+
+    /// Short name, as [`parse`](Self::parse) takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Scalar => "scalar",
+            Level::Avx2 => "avx2",
+            Level::Neon => "neon",
+            Level::Dotprod => "dotprod",
+        }
+    }
+
+    /// The level of a name, in upper or lower case.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|l| l.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether its kernels are in this program: the feature is on and the architecture is right.
+    pub const fn is_compiled(self) -> bool {
+        match self {
+            Level::Scalar => true,
+            Level::Avx2 => cfg!(all(feature = "avx2", target_arch = "x86_64")),
+            Level::Neon => cfg!(all(feature = "neon", target_arch = "aarch64")),
+            Level::Dotprod => cfg!(all(feature = "dotprod", target_arch = "aarch64")),
+        }
+    }
+
+    /// Whether its kernels are in this program and this machine, processor and operating system, runs them.
+    pub fn is_available(self) -> bool {
+        crate::detect::machine() >= self && self.is_compiled()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Level;
+
+    #[test]
+    fn names_go_both_ways() {
+        for level in Level::ALL {
+            assert_eq!(Level::parse(level.name()), Some(level));
+        }
+        assert_eq!(Level::parse("AVX2"), Some(Level::Avx2));
+        assert_eq!(Level::parse("avx9"), None);
+    }
+
+    #[test]
+    fn scalar_is_always_there_and_others_only_on_their_architecture() {
+        assert!(Level::Scalar.is_available());
+        assert!(!(Level::Avx2.is_compiled() && Level::Neon.is_compiled()));
+    }
+}
