@@ -41,8 +41,12 @@ impl Layout {
         self.groups * GROUP
     }
 
+    const fn sums_at(&self) -> usize {
+        self.scales_at() + self.groups * 4
+    }
+
     const fn halves_at(&self) -> usize {
-        self.scales_at() + self.groups * 8
+        self.sums_at() + self.groups * 4
     }
 
     const fn wide_at(&self) -> usize {
@@ -55,8 +59,10 @@ impl Layout {
 pub struct Column<'a> {
     /// Levels.
     pub q: &'a [[i8; GROUP]],
-    /// Scale, and scale times the sum of the levels.
-    pub ds: &'a [[f32; 2]],
+    /// Scale.
+    pub d: &'a [f32],
+    /// Scale times the sum of the levels.
+    pub s: &'a [f32],
     /// Scale times the sum of the first and of the second half of the levels.
     pub halves: &'a [[f32; 2]],
     /// Levels.
@@ -114,7 +120,9 @@ impl<'a> Columns<'a> {
             // SAFETY: `new` was promised this part.
             q: unsafe { part(base, 0, l.groups) },
             // SAFETY: as above; offsets are multiples of 4.
-            ds: unsafe { part(base, l.scales_at(), l.groups) },
+            d: unsafe { part(base, l.scales_at(), l.groups) },
+            // SAFETY: as above.
+            s: unsafe { part(base, l.sums_at(), l.groups) },
             // SAFETY: as above, or no item.
             halves: unsafe { part(base, l.halves_at(), halves) },
             // SAFETY: as above, or no item.
@@ -214,9 +222,11 @@ pub unsafe fn quantise(source: &Source<'_>, range: Range<usize>, base: *mut u8, 
         let at = |offset: usize| column.wrapping_add(offset);
         // SAFETY: the column has room for each of its groups.
         unsafe { at(g * GROUP).cast::<[i8; GROUP]>().write(q) };
-        let ds = [d, d * (sums[0] + sums[1]) as f32];
         // SAFETY: as above, and a multiple of 4.
-        unsafe { at(layout.scales_at() + 8 * g).cast::<[f32; 2]>().write(ds) };
+        unsafe { at(layout.scales_at() + 4 * g).cast::<f32>().write(d) };
+        let sum = d * (sums[0] + sums[1]) as f32;
+        // SAFETY: as above.
+        unsafe { at(layout.sums_at() + 4 * g).cast::<f32>().write(sum) };
         if layout.halves {
             // SAFETY: as above.
             unsafe { at(layout.halves_at() + 8 * g).cast::<[f32; 2]>().write(scaled) };

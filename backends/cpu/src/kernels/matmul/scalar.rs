@@ -40,13 +40,13 @@ impl<F: Format> Engine for Quantised<F> {
                 for block in tile.row(r) {
                     for i in 0..F::GROUPS {
                         let w = F::group(block, i);
-                        if let (Some(q), Some(ds)) = (x.q.get(g), x.ds.get(g)) {
-                            sum += dot(&w, q) as f32 * (w.d * ds[0]);
+                        if let (Some(q), Some(d), Some(s)) = (x.q.get(g), x.d.get(g), x.s.get(g)) {
+                            sum += dot(&w, q) as f32 * (w.d * d);
                             if F::HALVES {
-                                let s = x.halves.get(g).unwrap_or(&[0.0; 2]);
-                                sum += w.m[0] * s[0] + w.m[1] * s[1];
+                                let h = x.halves.get(g).unwrap_or(&[0.0; 2]);
+                                sum += w.m[0] * h[0] + w.m[1] * h[1];
                             } else if F::OFFSET {
-                                sum += w.m[0] * ds[1];
+                                sum += w.m[0] * s;
                             }
                         }
                         g += 1;

@@ -9,6 +9,7 @@ use crate::kernels::matmul::activations::{Column, Columns};
 use crate::kernels::matmul::driver::Tile;
 use crate::kernels::matmul::format::{Format, GROUP};
 use core::arch::x86_64::*;
+use core::hint::black_box;
 
 /// Rows of a panel.
 const ROWS: usize = 8;
@@ -75,48 +76,86 @@ fn panels<F: Unpack, const N: usize>(t: &Tile<'_, F::Block, Columns<'_>>) {
 }
 
 /// Re-orders rows `r..r + 8`, zeros in place of rows past the last.
-#[inline]
+#[inline(never)]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn pack<F: Unpack, const N: usize>(
     t: &Tile<'_, F::Block, Columns<'_>>,
     r: usize,
     to: *mut Group<N>,
 ) {
-    let rows: [&[F::Block]; ROWS] = core::array::from_fn(|i| t.row(r + i));
+    let zero = _mm256_setzero_si256();
+    let mut rows: [&[F::Block]; ROWS] = [&[]; ROWS];
+    for (i, row) in rows.iter_mut().enumerate() {
+        *row = t.row(r + i);
+    }
     for b in 0..t.row_len() {
+        // Scales and offsets of a block: by row, then by group.
+        let (mut d, mut m) = ([[0f32; 8]; ROWS], [[[0f32; 8]; 2]; ROWS]);
+        for (k, row) in rows.iter().enumerate() {
+            let Some(block) = row.get(b) else { continue };
+            if F::GROUPS == 1 {
+                // SAFETY: the level's instructions are enabled here.
+                (d[k][0], m[k][0][0]) = unsafe { F::one(block) };
+            } else {
+                // SAFETY: as above.
+                let scales = unsafe { F::eight(block) };
+                d[k] = unload(scales.d);
+                m[k] = [unload(scales.m[0]), unload(scales.m[1])];
+            }
+        }
         for i in 0..F::GROUPS {
-            let (mut d, mut m) = ([0f32; ROWS], [[0f32; ROWS]; 2]);
-            let (mut low, mut high) = ([_mm256_setzero_si256(); 8], [_mm256_setzero_si256(); 8]);
+            let (mut low, mut high) = ([zero; 8], [zero; 8]);
             for (k, row) in rows.iter().enumerate() {
                 let Some(block) = row.get(b) else { continue };
-                // SAFETY: the level's instructions are enabled here.
-                let w = unsafe { F::unpack(block, i) };
-                d[k] = w.d;
-                (m[0][k], m[1][k]) = (w.m[0], w.m[1]);
+                // SAFETY: as above.
+                let q = unsafe { F::levels(block, i) };
                 if N == NARROW {
-                    low[k] = w.q;
+                    low[k] = q;
                 } else {
-                    low[k] = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(w.q));
-                    high[k] = _mm256_cvtepi8_epi16(_mm256_extracti128_si256::<1>(w.q));
+                    low[k] = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
+                    high[k] = _mm256_cvtepi8_epi16(_mm256_extracti128_si256::<1>(q));
                     if F::SCALED {
-                        let first = _mm256_permute4x64_epi64::<0x44>(w.s);
-                        let second = _mm256_permute4x64_epi64::<0xee>(w.s);
+                        // SAFETY: as above.
+                        let s = unsafe { F::shorts(block, i) };
+                        let first = _mm256_permute4x64_epi64::<0x44>(s);
+                        let second = _mm256_permute4x64_epi64::<0xee>(s);
                         low[k] = _mm256_mullo_epi16(low[k], first);
                         high[k] = _mm256_mullo_epi16(high[k], second);
                     }
                 }
             }
-            let mut q = [_mm256_setzero_si256(); N];
-            let parts = [transpose(low), if N == NARROW { low } else { transpose(high) }];
-            for (q, v) in q.iter_mut().zip(parts.iter().flatten()) {
-                *q = *v;
+            let mut q = [zero; N];
+            let (low, high) = (transpose(low), transpose(high));
+            for k in 0..8 {
+                q[k] = low[k];
+                if N == WIDE {
+                    q[8 + k] = high[k];
+                }
             }
-            let [m0, m1] = m.map(|m| load(m));
-            let group = Group { q, d: load(d), m: [m0, m1] };
+            let (mut ds, mut ms) = ([0f32; ROWS], [[0f32; ROWS]; 2]);
+            for k in 0..ROWS {
+                ds[k] = d[k][i];
+                if F::HALVES {
+                    let at = |h: usize| m[k][(2 * i + h) / 8][(2 * i + h) % 8];
+                    (ms[0][k], ms[1][k]) = (at(0), at(1));
+                } else {
+                    ms[0][k] = m[k][0][i];
+                }
+            }
+            let group = Group { q, d: load(ds), m: [load(ms[0]), load(ms[1])] };
             // SAFETY: the workspace has room for all groups of the panel, aligned to more than a vector.
             unsafe { to.wrapping_add(b * F::GROUPS + i).write(group) };
         }
     }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn unload(v: __m256) -> [f32; 8] {
+    let mut x = [0f32; 8];
+    // SAFETY: room for eight floats.
+    unsafe { _mm256_storeu_ps(x.as_mut_ptr(), v) };
+    x
 }
 
 #[inline]
@@ -161,8 +200,42 @@ unsafe fn spread(p: *const u8) -> __m256i {
     _mm256_set1_epi32(unsafe { p.cast::<i32>().read_unaligned() })
 }
 
-/// Sixteen rows with `C` columns.
+/// The sums of products of two, over some steps, of 2 x 8 rows with `C` columns: 16-bit sums of bytes, or 32-bit
+/// sums of 16-bit numbers.
+///
+/// # Safety
+/// `steps` vectors can be read from each `w` on, and `steps` times four bytes from each `x` on.
 #[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn steps<const N: usize, const C: usize>(
+    w: [*const __m256i; 2],
+    x: [*const u8; C],
+    steps: usize,
+) -> [[__m256i; C]; 2] {
+    let mut sums = [[_mm256_setzero_si256(); C]; 2];
+    for k in 0..steps {
+        // SAFETY: the caller's promise.
+        let first = unsafe { w[0].wrapping_add(k).read() };
+        // SAFETY: the caller's promise.
+        let second = unsafe { w[1].wrapping_add(k).read() };
+        for j in 0..C {
+            // SAFETY: the caller's promise.
+            let v = unsafe { spread(x[j].wrapping_add(4 * k)) };
+            for (i, w) in [first, second].into_iter().enumerate() {
+                sums[i][j] = if N == NARROW {
+                    _mm256_add_epi16(sums[i][j], _mm256_maddubs_epi16(w, v))
+                } else {
+                    _mm256_add_epi32(sums[i][j], _mm256_madd_epi16(w, v))
+                };
+            }
+        }
+    }
+    sums
+}
+
+/// Sixteen rows with `C` columns.
+// Not inlined: each number of columns has registers of its own.
+#[inline(never)]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn block<F: Unpack, const N: usize, const C: usize>(
     t: &Tile<'_, F::Block, Columns<'_>>,
@@ -170,47 +243,51 @@ fn block<F: Unpack, const N: usize, const C: usize>(
     c: usize,
     panels: &[&[Group<N>]; 2],
 ) {
-    // How many products of two fit in a 16-bit sum.
-    let most = if F::TOP <= 15 { 8 } else { 4 };
-    let x: [Column<'_>; C] = core::array::from_fn(|i| t.x.column(c + i));
+    let x: [Column<'_>; C] = core::array::from_fn(|j| t.x.column(c + j));
     let mut sums = [[_mm256_setzero_ps(); C]; 2];
     let ones = _mm256_set1_epi16(1);
+    // Eight products of two fit in 16 bits for levels up to 15, four for levels up to 31.
+    let parts = if N == NARROW && F::TOP > 15 { 2 } else { 1 };
+    // Hidden from the compiler, which would unroll the loop and then re-order it so that no sum keeps its register.
+    let count = black_box(N / parts);
     for (g, (first, second)) in panels[0].iter().zip(panels[1]).enumerate() {
         let both = [first, second];
-        let mut whole = [[_mm256_setzero_si256(); C]; 2];
-        let mut short = [[_mm256_setzero_si256(); C]; 2];
-        for step in 0..N {
-            for (j, x) in x.iter().enumerate() {
-                let from: *const u8 = if N == NARROW {
-                    // SAFETY: columns have as many groups as the panels.
-                    unsafe { x.q.get_unchecked(g) }.as_ptr().cast()
-                } else {
-                    // SAFETY: as above; the layout for wide panels has them.
-                    unsafe { x.wide.get_unchecked(g) }.as_ptr().cast()
-                };
-                // SAFETY: a group is N times four bytes.
-                let v = unsafe { spread(from.wrapping_add(4 * step)) };
-                for (i, w) in both.iter().enumerate() {
-                    if N == NARROW {
-                        let pairs = _mm256_maddubs_epi16(w.q[step], v);
-                        short[i][j] = _mm256_add_epi16(short[i][j], pairs);
-                    } else {
-                        let pairs = _mm256_madd_epi16(w.q[step], v);
-                        whole[i][j] = _mm256_add_epi32(whole[i][j], pairs);
+        let q = both.map(|w| w.q.as_ptr());
+        // SAFETY: columns have as many groups as the panels.
+        let bytes = x.map(|x| unsafe { x.q.get_unchecked(g) }.as_ptr().cast::<u8>());
+        let whole = if N == WIDE {
+            // SAFETY: as above; the layout for wide panels has 16-bit numbers.
+            let x = x.map(|x| unsafe { x.wide.get_unchecked(g) }.as_ptr().cast::<u8>());
+            // SAFETY: a group has that many steps on both sides.
+            unsafe { steps::<N, C>(q, x, count) }
+        } else {
+            // SAFETY: as above.
+            let first = unsafe { steps::<N, C>(q, bytes, count) };
+            let mut whole = first;
+            for i in 0..2 {
+                for j in 0..C {
+                    whole[i][j] = _mm256_madd_epi16(first[i][j], ones);
+                }
+            }
+            if parts == 2 {
+                let q = q.map(|q| q.wrapping_add(count));
+                let x = bytes.map(|x| x.wrapping_add(4 * count));
+                // SAFETY: as above, for the second half.
+                let second = unsafe { steps::<N, C>(q, x, count) };
+                for i in 0..2 {
+                    for j in 0..C {
+                        let sum = _mm256_madd_epi16(second[i][j], ones);
+                        whole[i][j] = _mm256_add_epi32(whole[i][j], sum);
                     }
                 }
             }
-            if N == NARROW && (step + 1) % most == 0 {
-                for (whole, short) in whole.iter_mut().flatten().zip(short.iter_mut().flatten()) {
-                    *whole = _mm256_add_epi32(*whole, _mm256_madd_epi16(*short, ones));
-                    *short = _mm256_setzero_si256();
-                }
-            }
-        }
+            whole
+        };
         for (j, x) in x.iter().enumerate() {
             // SAFETY: columns have as many groups as the panels.
-            let [d, s] = *unsafe { x.ds.get_unchecked(g) };
-            let (d, s) = (_mm256_set1_ps(d), _mm256_set1_ps(s));
+            let d = _mm256_set1_ps(*unsafe { x.d.get_unchecked(g) });
+            // SAFETY: as above.
+            let s = _mm256_set1_ps(*unsafe { x.s.get_unchecked(g) });
             for (i, w) in both.iter().enumerate() {
                 let product = _mm256_cvtepi32_ps(whole[i][j]);
                 let mut sum = _mm256_fmadd_ps(product, _mm256_mul_ps(w.d, d), sums[i][j]);
@@ -228,17 +305,7 @@ fn block<F: Unpack, const N: usize, const C: usize>(
     }
     for (i, sums) in sums.iter().enumerate() {
         for (j, v) in sums.iter().enumerate() {
-            store(t, r + i * ROWS, c + j, *v);
+            t.set_rows(r + i * ROWS, c + j, unload(*v));
         }
     }
-}
-
-/// Writes the results of eight rows, those that there are.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn store<B, X>(t: &Tile<'_, B, X>, r: usize, c: usize, v: __m256) {
-    let mut all = [0f32; ROWS];
-    // SAFETY: room for eight floats.
-    unsafe { _mm256_storeu_ps(all.as_mut_ptr(), v) };
-    t.set_rows(r, c, all);
 }
