@@ -66,8 +66,9 @@ impl Loaded {
 }
 
 /// A library that was loaded: a backend for as long as it stays so, and errors afterwards.
-#[derive(Debug)]
 pub struct Library {
+    /// Itself, for what asks for a reference that lives as long as the program.
+    me: OnceLock<&'static Library>,
     path: PathBuf,
     name: String,
     version: u32,
@@ -77,6 +78,16 @@ pub struct Library {
     /// Objects of the library that are alive. `live` counts handles, from a little later to a little earlier.
     objects: AtomicUsize,
     pub(crate) live: Live,
+}
+
+impl core::fmt::Debug for Library {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Library")
+            .field("path", &self.path)
+            .field("name", &self.name)
+            .field("loaded", &self.is_loaded())
+            .finish_non_exhaustive()
+    }
 }
 
 static POOL: Mutex<Vec<&'static Library>> = Mutex::new(Vec::new());
@@ -137,6 +148,7 @@ impl Library {
             Some(l) => l,
             None => {
                 let l: &'static Self = Box::leak(Box::new(Self {
+                    me: OnceLock::new(),
                     path,
                     name,
                     version,
@@ -149,6 +161,7 @@ impl Library {
                 let device = |(i, p): (usize, &Parts)| Device::new(l, i, p);
                 let devices = loaded.devices.iter().enumerate().map(device).collect();
                 let _ = l.devices.set(devices);
+                let _ = l.me.set(l);
                 pool.push(l);
                 l
             }
@@ -291,9 +304,7 @@ impl hal::Backend for Library {
     }
 
     fn device(&self, i: usize) -> Option<&'static dyn hal::Device> {
-        let pool = pool();
-        let me = pool.iter().copied().find(|l| core::ptr::eq(*l, self))?;
-        me.devices().get(i).map(|d| d as &dyn hal::Device)
+        self.me.get()?.devices().get(i).map(|d| d as &dyn hal::Device)
     }
 
     /// The well-known ones with their types, and whatever else the library has under that name.

@@ -5,6 +5,7 @@ use crate::abi::params::Codes;
 use crate::base::{Base, Has, Name};
 use crate::dl;
 use crate::text;
+use core::ffi::c_void;
 use dinrail_core::op::Kind;
 use dinrail_core::tensor::DType;
 use std::collections::HashMap;
@@ -25,18 +26,35 @@ pub(crate) struct Numbers {
     pub(crate) has: Has,
 }
 
+/// The library's own memory, as far as it was asked about.
+struct Image {
+    start: Option<usize>,
+    /// Pages that are known to be part of it: asking the system is slow, and names lie together.
+    pages: Vec<usize>,
+}
+
+impl Image {
+    fn holds(&mut self, p: *const c_void) -> bool {
+        let Some(start) = self.start else { return true };
+        let page = p.addr() >> 12;
+        if self.pages.contains(&page) {
+            return true;
+        }
+        let inside = dl::origin(p).is_some_and(|(of, _)| of == start);
+        if inside {
+            self.pages.push(page);
+        }
+        inside
+    }
+}
+
 /// The name with number `i`, or `None` past the last one. The functions check no bound, so what they give is trusted
 /// only if it points into the library and looks like a name.
-fn name(f: Name, i: i32, image: Option<usize>) -> Option<String> {
+fn name(f: Name, i: i32, image: &mut Image) -> Option<String> {
     // SAFETY: the function reads one word of a table; `i` is small, so that word lies in the library's data, where
     // further tables of names follow.
     let p = unsafe { f(i) };
-    if p.is_null() {
-        return None;
-    }
-    if let Some(at) = image
-        && dl::origin(p.cast()).is_none_or(|(of, _)| of != at)
-    {
+    if p.is_null() || !image.holds(p.cast()) {
         return None;
     }
     // SAFETY: a string in the library's data.
@@ -44,7 +62,7 @@ fn name(f: Name, i: i32, image: Option<usize>) -> Option<String> {
 }
 
 /// Names with their numbers, from 0 until something that isn't a name in capitals, or until `last`.
-fn table(f: Name, most: i32, image: Option<usize>, last: &str) -> HashMap<String, i32> {
+fn table(f: Name, most: i32, image: &mut Image, last: &str) -> HashMap<String, i32> {
     let mut all = HashMap::new();
     for i in 0..most {
         let Some(n) = name(f, i, image) else { break };
@@ -64,7 +82,7 @@ fn table(f: Name, most: i32, image: Option<usize>, last: &str) -> HashMap<String
 impl Numbers {
     /// Asks the base library.
     pub(crate) fn of(base: &Base, layout: Layout) -> Self {
-        let image = base.image;
+        let image = &mut Image { start: base.image, pages: Vec::new() };
         let last = if base.has.glu { "GLU" } else { "OPT_STEP_ADAMW" };
         let ops = table(base.fns.op_name, MOST_OPS, image, last);
         let unary = table(base.fns.unary_name, MOST_UNARY, image, "");
@@ -73,7 +91,7 @@ impl Numbers {
             ops: Kind::ALL.iter().map(|k| ops.get(k.name()).copied()).collect(),
             unary,
             glu: glu.unwrap_or_default(),
-            types: DType::ALL.iter().map(|&t| agrees(base, t)).collect(),
+            types: DType::ALL.iter().map(|&t| agrees(base, t, image)).collect(),
             layout,
             has: base.has,
         }
@@ -92,12 +110,12 @@ impl Numbers {
 }
 
 /// A type's number is written in model files and never changes; its name and block must be what we have.
-fn agrees(base: &Base, t: DType) -> bool {
+fn agrees(base: &Base, t: DType, image: &mut Image) -> bool {
     if t == DType::MXFP4 && !base.has.mxfp4 {
         return false;
     }
     let n = i32::from(t as u8);
-    if name(base.fns.type_name, n, base.image).is_none_or(|s| s != t.name()) {
+    if name(base.fns.type_name, n, image).is_none_or(|s| s != t.name()) {
         return false;
     }
     // SAFETY: the number names a type of this release.

@@ -1,6 +1,8 @@
 //! Graphs whose results are known, for any device.
 #![allow(dead_code)]
 
+pub mod llama;
+
 use dinrail_core::graph::{GraphBuf, NodeId};
 use dinrail_core::hal::{Buffer, Device, Params, Stream};
 use dinrail_core::op::{GluKind, Rope, RopeMode, Unary};
