@@ -10,10 +10,38 @@ use dinrail_core::graph::{MAX_SRC, NodeId};
 use dinrail_core::hal::host::{Threads, Worker};
 use dinrail_core::hal::{Key, Query};
 use dinrail_core::op::Op;
-use dinrail_core::program::Program;
+use dinrail_core::program::{Binding, Program};
 
 /// Nodes to compute.
 pub(crate) type Range = core::ops::Range<usize>;
+
+/// What is the same for all nodes of a run.
+#[derive(Clone, Copy)]
+struct Context<'p, 'a> {
+    level: Level,
+    program: &'p Program<'a>,
+    workers: usize,
+    /// Whether any bound memory is in a layout that kernels don't know, so that each node has to be looked at.
+    repacked: bool,
+}
+
+impl<'p, 'a> Context<'p, 'a> {
+    fn new(level: Level, program: &'p Program<'a>, workers: usize) -> Self {
+        let odd = |b: &Binding<'_>| b.buffer().is_some_and(|b| b.buffer_type().is_repacked());
+        Self { level, program, workers, repacked: program.bindings().iter().any(odd) }
+    }
+
+    /// A node's address, in memory whose layout kernels know.
+    #[inline]
+    fn address(&self, id: NodeId) -> Result<*mut u8> {
+        if self.repacked
+            && self.program.place(id).is_some_and(|(b, _)| b.buffer_type().is_repacked())
+        {
+            return Err(Error::ForeignObject { object: "repacked buffer" });
+        }
+        self.program.address(id)
+    }
+}
 
 /// A node that is ready to be computed.
 struct Task<'a> {
@@ -28,7 +56,8 @@ struct Task<'a> {
 
 impl<'a> Task<'a> {
     /// Node `i`; `None` where there is nothing to compute.
-    fn new(level: Level, program: &Program<'a>, i: usize, workers: usize) -> Result<Option<Self>> {
+    fn new(context: &Context<'_, 'a>, i: usize) -> Result<Option<Self>> {
+        let Context { level, program, workers, .. } = *context;
         let graph = program.graph();
         let id = NodeId(i as u16);
         let node = graph.node(id).ok_or(Error::NotFound)?;
@@ -45,13 +74,13 @@ impl<'a> Task<'a> {
         let mut src = [None; MAX_SRC];
         for (to, from) in src.iter_mut().zip(node.src) {
             if let Some(source) = graph.node(from) {
-                *to = Some(Operand { desc: &source.desc, ptr: program.address(from)? });
+                *to = Some(Operand { desc: &source.desc, ptr: context.address(from)? });
             }
         }
         Ok(Some(Self {
             kernel,
             op: &node.op,
-            dst: Operand { desc: &node.desc, ptr: program.address(id)? },
+            dst: Operand { desc: &node.desc, ptr: context.address(id)? },
             src,
             scratch: program.scratch(need)?,
             small,
@@ -77,8 +106,9 @@ impl<'a> Task<'a> {
 
 /// Computes nodes on the calling thread.
 pub(crate) fn alone(level: Level, program: &Program<'_>, range: Range) -> Result<()> {
+    let context = Context::new(level, program, 1);
     for i in range {
-        if let Some(task) = Task::new(level, program, i, 1)? {
+        if let Some(task) = Task::new(&context, i)? {
             task.run(&Worker::ALONE)?;
         }
     }
@@ -135,19 +165,13 @@ cfg_if::cfg_if! {
             }
         }
 
-        fn work(
-            level: Level,
-            program: &Program<'_>,
-            range: Range,
-            worker: &Worker<'_>,
-            failure: &Failure,
-        ) {
+        fn work(context: &Context<'_, '_>, range: Range, worker: &Worker<'_>, failure: &Failure) {
             let mut stretch = 0;
             let mut mine_failed = false;
             // Whether the node before this one was small; none before the first.
             let mut before = None;
             for i in range {
-                let task = match Task::new(level, program, i, worker.count()) {
+                let task = match Task::new(context, i) {
                     Ok(Some(task)) => task,
                     Ok(None) => continue,
                     // Everyone gets here, if none has stopped at a barrier, and all do that at the same one.
@@ -182,20 +206,20 @@ cfg_if::cfg_if! {
             range: Range,
         ) -> Result<()> {
             // Workers see the program through this; buffers aren't `Sync`, for host memory has no lock.
-            struct Shared<'p, 'a>(&'p Program<'a>);
+            struct Shared<'p, 'a>(Context<'p, 'a>);
             // SAFETY: the caller lends the program for the whole run and does nothing else meanwhile. Workers only read
             // it, and reading a buffer's address and size is safe from several threads.
             unsafe impl Sync for Shared<'_, '_> {}
             impl<'p, 'a> Shared<'p, 'a> {
-                fn program(&self) -> &'p Program<'a> {
-                    self.0
+                fn context(&self) -> &Context<'p, 'a> {
+                    &self.0
                 }
             }
 
             let failure = Failure::new();
-            let shared = Shared(program);
+            let shared = Shared(Context::new(level, program, threads.count(key)));
             threads.run(key, &|worker| {
-                work(level, shared.program(), range.clone(), worker, &failure);
+                work(shared.context(), range.clone(), worker, &failure);
             });
             match failure.first.into_inner() {
                 Some((_, error)) => Err(error),

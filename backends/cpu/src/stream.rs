@@ -2,7 +2,7 @@
 
 use crate::execute::{self, Range};
 use crate::{Level, cost, kernels};
-use dinrail_core::error::{Error, Result};
+use dinrail_core::error::Result;
 use dinrail_core::graph::{Graph, NodeId};
 use dinrail_core::hal::host::Threads;
 use dinrail_core::hal::{Key, Query, StreamOps};
@@ -28,12 +28,6 @@ impl Ops {
     }
 
     fn run(&self, key: Key<'_>, program: &Program<'_>, range: Range) -> Result<()> {
-        // Kernels know ggml's layouts only.
-        for binding in program.bindings() {
-            if binding.buffer().is_some_and(|b| b.buffer_type().is_repacked()) {
-                return Err(Error::ForeignObject { object: "repacked buffer" });
-            }
-        }
         match self.threads {
             Some(threads) => execute::team(self.level, threads, key, program, range),
             None => execute::alone(self.level, program, range),
@@ -58,21 +52,23 @@ impl StreamOps for Ops {
 
     /// Computes everything before it returns.
     fn compute(&self, key: Key<'_>, program: &Program<'_>) -> Result<()> {
-        self.run(key, program, 0..program.graph().len())
+        self.run(key, program, program.range())
     }
 
     /// Computes one node, and passes over those that need no computing.
     fn step(&self, key: Key<'_>, program: &Program<'_>, next: usize) -> Result<usize> {
+        let end = program.range().end;
         let nodes = program.graph().nodes();
         let idle = |from: usize| {
-            let rest = nodes.get(from..).unwrap_or(&[]);
+            let rest = nodes.get(from..end).unwrap_or(&[]);
             from + rest.iter().take_while(|n| n.op.is_view()).count()
         };
         let node = idle(next);
-        if node < nodes.len() {
-            self.run(key, program, node..node + 1)?;
+        if node >= end {
+            return Ok(end);
         }
-        Ok(idle(node + 1).min(nodes.len()))
+        self.run(key, program, node..node + 1)?;
+        Ok(idle(node + 1))
     }
 
     fn scratch(&self, key: Key<'_>, graph: Graph<'_>) -> usize {

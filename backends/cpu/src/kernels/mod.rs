@@ -4,13 +4,26 @@
 //! a node, or `None`; a family that needs working memory has a `const fn scratch(level, query, workers)` beside it.
 
 mod attention;
+mod binary;
+mod concat;
+mod copy;
+mod fill;
 mod glu;
+mod map;
+mod mask;
 mod matmul;
+mod mem;
 mod norm;
+mod reduce;
+mod repeat;
 mod rope;
+mod rows;
 mod softmax;
+mod sort;
 mod unary;
 mod vec;
+mod walk;
+mod window;
 
 use crate::{Kernel, Level};
 use dinrail_core::hal::Query;
@@ -29,6 +42,24 @@ pub const fn resolve(level: Level, query: &Query<'_>) -> Option<Kernel> {
         Op::SoftMax { .. } => softmax::resolve(level, query),
         Op::Rope(_) => rope::resolve(level, query),
         Op::FlashAttn { .. } => attention::resolve(level, query),
+        // These have no work that more than the compiler's own vectors would speed up: one kernel for all levels.
+        Op::Cont | Op::Dup | Op::Cpy => copy::resolve(query),
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Add1 => binary::resolve(query),
+        Op::Scale { .. }
+        | Op::Sqr
+        | Op::Sqrt
+        | Op::Log
+        | Op::Sin
+        | Op::Cos
+        | Op::Clamp { .. } => map::resolve(query),
+        Op::Acc(_) | Op::Set(_) => window::resolve(query),
+        Op::Sum | Op::SumRows | Op::Mean | Op::Argmax => reduce::resolve(query),
+        Op::Argsort { .. } => sort::resolve(query),
+        Op::Repeat => repeat::resolve(query),
+        Op::Concat { .. } => concat::resolve(query),
+        Op::GetRows | Op::SetRows => rows::resolve(query),
+        Op::DiagMaskInf { .. } => mask::resolve(query),
+        Op::Arange { .. } => fill::resolve(query),
         _ => None,
     }
 }
