@@ -8,6 +8,7 @@
 
 mod activations;
 mod driver;
+mod float;
 mod format;
 mod scalar;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod tests;
 #[cfg(all(feature = "avx2", target_arch = "x86_64"))]
 mod avx2;
 
+use crate::kernels::vec;
 use crate::{Kernel, Level};
 use activations::Layout;
 use dinrail_core::hal::Query;
@@ -71,9 +73,9 @@ const fn scalar_kernel(dtype: DType) -> Option<Kernel> {
         };
     }
     match dtype {
-        DType::F32 => Some(driver::float::<scalar::Float<scalar::F32>>),
-        DType::F16 => Some(driver::float::<scalar::Float<scalar::F16>>),
-        DType::BF16 => Some(driver::float::<scalar::Float<scalar::BF16>>),
+        DType::F32 => Some(driver::float::<float::Scalar<vec::F32>>),
+        DType::F16 => Some(driver::float::<float::Scalar<vec::F16>>),
+        DType::BF16 => Some(driver::float::<float::Scalar<vec::Bf16>>),
         other => for_format!(other, quantised, None),
     }
 }

@@ -1,12 +1,11 @@
-//! Plain Rust, the same bits on every target: sums in a fixed order, and no fused operations.
+//! Quantised weights in plain Rust, the same bits on every target: sums in a fixed order, and no fused operations.
 
-use super::activations::{Columns, FloatColumns, Layout, Source, quantise};
-use super::driver::{Engine, FloatEngine, Tile};
+use super::activations::{Columns, Layout, Source, quantise};
+use super::driver::{Engine, Tile};
 use super::format::{Format, GROUP, Group};
 use crate::Level;
 use core::marker::PhantomData;
 use core::ops::Range;
-use dinrail_core::tensor::float::{bf16_to_f32, f16_to_f32};
 
 /// The integer part of a group's product.
 #[inline(always)]
@@ -56,78 +55,4 @@ impl<F: Format> Engine for Quantised<F> {
             }
         }
     }
-}
-
-/// How a float type becomes `f32`.
-pub trait Element: Copy {
-    /// As it is stored.
-    type Bits: Copy;
-    /// Its value.
-    fn widen(bits: Self::Bits) -> f32;
-}
-
-/// binary32.
-#[derive(Clone, Copy)]
-pub struct F32;
-/// binary16.
-#[derive(Clone, Copy)]
-pub struct F16;
-/// Upper half of a binary32.
-#[derive(Clone, Copy)]
-pub struct BF16;
-
-impl Element for F32 {
-    type Bits = f32;
-    #[inline(always)]
-    fn widen(bits: f32) -> f32 {
-        bits
-    }
-}
-
-impl Element for F16 {
-    type Bits = u16;
-    #[inline(always)]
-    fn widen(bits: u16) -> f32 {
-        f16_to_f32(bits)
-    }
-}
-
-impl Element for BF16 {
-    type Bits = u16;
-    #[inline(always)]
-    fn widen(bits: u16) -> f32 {
-        bf16_to_f32(bits)
-    }
-}
-
-/// Float weights.
-pub struct Float<E>(PhantomData<E>);
-
-impl<E: Element> FloatEngine for Float<E> {
-    type Element = E::Bits;
-
-    unsafe fn tile(tile: &Tile<'_, E::Bits, FloatColumns<'_>>) {
-        for c in 0..tile.m() {
-            for r in 0..tile.n() {
-                tile.set(r, c, float_dot::<E>(tile.row(r), tile.x.column(c)));
-            }
-        }
-    }
-}
-
-/// A dot product in eight interleaved sums, which are more exact than one and which a compiler can put in vectors.
-fn float_dot<E: Element>(w: &[E::Bits], x: &[f32]) -> f32 {
-    let mut sums = [0f32; 8];
-    let (w, w_tail) = w.as_chunks::<8>();
-    let (x, x_tail) = x.as_chunks::<8>();
-    for (w, x) in w.iter().zip(x) {
-        for (sum, (w, x)) in sums.iter_mut().zip(w.iter().zip(x)) {
-            *sum += E::widen(*w) * x;
-        }
-    }
-    for (sum, (w, x)) in sums.iter_mut().zip(w_tail.iter().zip(x_tail)) {
-        *sum += E::widen(*w) * x;
-    }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
 }

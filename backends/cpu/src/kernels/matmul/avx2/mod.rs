@@ -4,17 +4,16 @@
 //! * [`panel`] first re-orders sixteen rows so that each 32-bit lane belongs to one row, and then reuses them for all
 //!   columns: for many columns, where the multipliers are the limit.
 //! * [`unpack`] turns a stored group into a vector of bytes, for both.
-//! * [`float`] multiplies float weights.
 
-mod float;
 mod panel;
 mod rows;
 mod unpack;
 
 use super::activations::{Columns, Layout, Source, quantise};
 use super::driver::{self, Engine, Tile};
-use super::for_format;
 use super::format::{self, Format};
+use super::{float, for_format};
+use crate::kernels::vec;
 use crate::{Kernel, Level};
 use core::marker::PhantomData;
 use core::ops::Range;
@@ -32,9 +31,9 @@ pub const fn kernel(dtype: DType) -> Option<Kernel> {
         };
     }
     match dtype {
-        DType::F32 => Some(driver::float::<float::Float<float::F32>>),
-        DType::F16 => Some(driver::float::<float::Float<float::F16>>),
-        DType::BF16 => Some(driver::float::<float::Float<float::BF16>>),
+        DType::F32 => Some(driver::float::<float::Avx2<vec::F32>>),
+        DType::F16 => Some(driver::float::<float::Avx2<vec::F16>>),
+        DType::BF16 => Some(driver::float::<float::Avx2<vec::Bf16>>),
         other => for_format!(other, quantised, None),
     }
 }
