@@ -44,6 +44,7 @@ macro_rules! memory {
 impl Simd for Avx2 {
     type F = F32x8;
     type Map = Self;
+    const WIDE: bool = true;
 
     #[inline(always)]
     fn map(self) -> Self {
@@ -237,6 +238,16 @@ impl Lanes for F32x8 {
         let upper = op!(_mm_movehdup_ps(two));
         let one = op!(_mm_max_ss(two, upper));
         op!(_mm_cvtss_f32(one))
+    }
+
+    #[inline(always)]
+    fn first(self) -> f32 {
+        op!(_mm256_cvtss_f32(self.0))
+    }
+
+    #[inline(always)]
+    fn swap_pairs(self) -> Self {
+        Self(op!(_mm256_permute_ps::<0b10_11_00_01>(self.0)))
     }
 
     #[inline(always)]

@@ -14,7 +14,7 @@ macro_rules! horner {
     }};
 }
 
-const LN2_HIGH: f32 = 0.693_359_375;
+const LN2_HIGH: f32 = 0.693_359_4;
 const LN2_LOW: f32 = -2.121_944_4e-4;
 
 /// `(n, r, e^r - 1)` with `x = n ln 2 + r` and `|r| <= ln 2 / 2`, for `x` within exp's range.
@@ -78,7 +78,7 @@ pub(crate) fn tanh<F: Lanes>(x: F) -> F {
         2.063_908_8e-2,
         -5.373_971_6e-2,
         0.133_314_42,
-        -0.333_332_82
+        -0.333_332_8
     );
     let small = (p * z).mul_add(x, x);
     let a = x.abs();

@@ -19,6 +19,8 @@
 #[cfg(all(feature = "avx2", target_arch = "x86_64"))]
 mod avx2;
 mod elem;
+#[cfg(test)]
+pub(crate) mod harness;
 pub(crate) mod math;
 #[cfg(all(feature = "neon", target_arch = "aarch64"))]
 mod neon;
@@ -46,6 +48,8 @@ pub(crate) const LANES: usize = 8;
 pub(crate) trait Simd: Copy {
     /// A vector of [`Lanes::N`] lanes.
     type F: Lanes;
+    /// Whether code should be unrolled for speed (`false`: kept small).
+    const WIDE: bool;
     /// The token for maps (results that depend on one element only). It may have fewer lanes where there are no vector
     /// registers to fill, which changes no bit.
     type Map: Simd;
@@ -138,6 +142,10 @@ pub(crate) trait Lanes:
     fn sum(self) -> f32;
     /// Largest lane; a NaN in one may get lost.
     fn largest(self) -> f32;
+    /// The first lane.
+    fn first(self) -> f32;
+    /// Neighbours 2i and 2i + 1 in each other's place, where there is more than one lane.
+    fn swap_pairs(self) -> Self;
     /// The sums of four vectors.
     fn sum4(v: [Self; 4]) -> [f32; 4];
 }

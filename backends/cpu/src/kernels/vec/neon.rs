@@ -79,6 +79,7 @@ fn narrow(x: float32x4_t) -> uint16x4_t {
 impl Simd for Neon {
     type F = F32x8;
     type Map = Self;
+    const WIDE: bool = true;
 
     #[inline(always)]
     fn map(self) -> Self {
@@ -251,6 +252,16 @@ impl Lanes for F32x8 {
     fn largest(self) -> f32 {
         let four = Self::max(F32x8(self.0, self.0), F32x8(self.1, self.1)).0;
         op!(vmaxvq_f32(four))
+    }
+
+    #[inline(always)]
+    fn first(self) -> f32 {
+        op!(vgetq_lane_f32::<0>(self.0))
+    }
+
+    #[inline(always)]
+    fn swap_pairs(self) -> Self {
+        both!(vrev64q_f32, self)
     }
 
     #[inline(always)]

@@ -141,6 +141,8 @@ pub(crate) unsafe fn largest<S: Simd>(s: S, a: *const f32, n: usize) -> f32 {
 /// through a padded vector. Reads a vector before it writes it, so both rows may be the same.
 macro_rules! map_row {
     ($s:expr, $elem:ty, $from:expr, $to:expr, $n:expr, |$x:ident| $body:expr) => {{
+        #[allow(unused_imports)]
+        use crate::kernels::vec::Elem as _;
         let (s, from, to, n): (_, *const u8, *mut u8, usize) = ($s, $from, $to, $n);
         let lanes = crate::kernels::vec::lanes(s);
         let size = <$elem as crate::kernels::vec::Elem>::SIZE;

@@ -69,6 +69,7 @@ macro_rules! token {
         impl Simd for $token {
             type F = Array<$n>;
             type Map = $map;
+            const WIDE: bool = VECTORS;
 
             #[inline(always)]
             fn map(self) -> Self::Map {
@@ -235,6 +236,20 @@ macro_rules! token {
             }
 
             #[inline(always)]
+            fn first(self) -> f32 {
+                self.0[0]
+            }
+
+            #[inline(always)]
+            fn swap_pairs(self) -> Self {
+                let mut v = self.0;
+                for pair in v.as_chunks_mut::<2>().0 {
+                    *pair = [pair[1], pair[0]];
+                }
+                Array(v)
+            }
+
+            #[inline(always)]
             fn sum4(v: [Self; 4]) -> [f32; 4] {
                 v.map(Self::sum)
             }
@@ -254,8 +269,10 @@ fn compare<const N: usize>(a: [f32; N], b: [f32; N], f: impl Fn(f32, f32) -> boo
 
 cfg_if::cfg_if! {
     if #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))] {
+        const VECTORS: bool = true;
         token!(Scalar, LANES, Scalar);
     } else {
+        const VECTORS: bool = false;
         token!(Scalar, LANES, Single);
     }
 }
