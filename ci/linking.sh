@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# The table of backends is complete however it is linked: archive for a C program, shared library, link-time
+# optimisation, one or many codegen units.
+. "$(dirname "$0")/lib.sh"
+host_rust
+run cargo test --release -p dinrail --test linking -- --ignored
