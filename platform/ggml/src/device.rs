@@ -5,7 +5,6 @@ use crate::backend::{Library, Loaded, Parts};
 use crate::buffer::{State as BufferState, failed};
 use crate::buffer_type::{self, BufferType, LENDING, Role};
 use crate::graph;
-use crate::limits;
 use crate::stream::State;
 use crate::text;
 use core::ptr::NonNull;
@@ -151,11 +150,8 @@ impl Device {
     fn ask(&self, query: &Query<'_>, f: impl FnOnce(&Parts, *const Tensor) -> bool) -> bool {
         let asked = self.with(|l, p| {
             let Some(numbers) = &l.numbers else { return Ok(false) };
-            let cpu = self.kind == DeviceKind::Cpu;
-            if !limits::of_release(numbers, query) || cpu && !limits::of_cpu(numbers, query) {
-                return Ok(false);
-            }
-            Ok(graph::scratch(numbers, query, |t| f(p, t)).unwrap_or(false))
+            let known = graph::known(numbers, self.kind, query);
+            Ok(known && graph::scratch(numbers, query, |t| f(p, t)).unwrap_or(false))
         });
         asked.unwrap_or(false)
     }

@@ -141,6 +141,7 @@ impl Translation {
     pub(crate) fn new(state: &State, program: &Program<'_>) -> Result<Self> {
         const NONE: Error = Error::NotOffered { function: "ggml_new_graph_custom" };
         let (fns, numbers) = (state.base.ok_or(NONE)?, state.numbers.as_ref().ok_or(NONE)?);
+        all_known(state, numbers, program)?;
         let nodes = program.graph().nodes();
         let needed = needed(nodes, program);
         let count = needed.iter().filter(|&&n| n).count();
@@ -161,7 +162,7 @@ impl Translation {
             }
         }
         mark_outputs(program, &tensors);
-        this.ask(state, numbers, program, &tensors)?;
+        this.ask(state, program, &tensors)?;
         // SAFETY: the context has room for a graph of this size.
         let graph = unsafe { (fns.new_graph)(ctx, count.max(1), false) };
         let graph = NonNull::new(graph).ok_or(failed("ggml_new_graph_custom"))?;
@@ -258,27 +259,34 @@ impl Translation {
     }
 
     /// Asks the device about every node, since it may stop the process on one that it has no kernel for.
-    fn ask(
-        &self,
-        state: &State,
-        numbers: &Numbers,
-        program: &Program<'_>,
-        tensors: &[*mut Tensor],
-    ) -> Result<()> {
-        let cpu = state.device.kind() == DeviceKind::Cpu;
+    fn ask(&self, state: &State, program: &Program<'_>, tensors: &[*mut Tensor]) -> Result<()> {
         for (id, node) in program.nodes().filter(|(_, n)| !n.op.is_view()) {
-            let sources = Query::sources(program.graph(), id);
-            let query = Query::of(node, &sources);
             let t = tensors.get(id.index()).copied().unwrap_or(null_mut());
-            let good =
-                limits::of_release(numbers, &query) && (!cpu || limits::of_cpu(numbers, &query));
             // SAFETY: a tensor of ours, whole with its sources.
-            if !good || t.is_null() || !unsafe { state.handle.supports(t) } {
+            if t.is_null() || !unsafe { state.handle.supports(t) } {
                 return Err(Error::Unsupported { node: id, op: node.op.kind() });
             }
         }
         Ok(())
     }
+}
+
+/// Whether the release has the operation with these parameters and types, and no limit of its own is in the way.
+pub(crate) fn known(numbers: &Numbers, kind: DeviceKind, query: &Query<'_>) -> bool {
+    limits::of_release(numbers, query)
+        && (kind != DeviceKind::Cpu || limits::of_cpu(numbers, query))
+        && scratch(numbers, query, |_| ()).is_some()
+}
+
+/// Refuses the first node that the release can't say, before anything is made.
+fn all_known(state: &State, numbers: &Numbers, program: &Program<'_>) -> Result<()> {
+    for (id, node) in program.nodes().filter(|(_, n)| !n.op.is_view()) {
+        let sources = Query::sources(program.graph(), id);
+        if !known(numbers, state.device.kind(), &Query::of(node, &sources)) {
+            return Err(Error::Unsupported { node: id, op: node.op.kind() });
+        }
+    }
+    Ok(())
 }
 
 /// The nodes of the range, what they read, and the memory behind views of these.

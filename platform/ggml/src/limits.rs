@@ -7,7 +7,7 @@
 
 use crate::numbers::Numbers;
 use dinrail_core::hal::Query;
-use dinrail_core::op::{Op, Sources};
+use dinrail_core::op::{GluKind, Op, Sources};
 use dinrail_core::tensor::{DType, Desc};
 
 /// Whether the release knows all of the node's parameters and sources.
@@ -58,21 +58,20 @@ const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];
 fn copies(a: &Desc, dst: &Desc, new: bool) -> bool {
     use DType::{F32, I32};
     if a.dtype == dst.dtype {
-        return if a.dtype.is_quantized() {
-            a.is_contiguous() && dst.is_contiguous()
-        } else {
-            true
-        };
+        // Old releases take a block for an element.
+        let blocks = || new && a.is_contiguous() && dst.is_contiguous();
+        return !a.dtype.is_quantized() || blocks();
     }
     let (from, to) = (a.dtype, dst.dtype);
     if FLOATS.contains(&from) && FLOATS.contains(&to) {
-        return true;
+        return new || from == F32 || to == F32;
     }
     if (from, to) == (F32, I32) || (from, to) == (I32, F32) {
         return new;
     }
     if FLOATS.contains(&from) && weight(to) {
-        return tight(a) && dst.is_contiguous();
+        // The working memory is measured by the result's rows and used by the source's.
+        return tight(a) && dst.is_contiguous() && a.ne[0] == dst.ne[0];
     }
     weight(from) && to == F32 && tight(a) && dst.is_contiguous() && (new || a.same_shape(dst))
 }
@@ -132,9 +131,13 @@ pub(crate) fn of_cpu(numbers: &Numbers, q: &Query<'_>) -> bool {
         Op::Sqr | Op::Sqrt | Op::Log | Op::Sin | Op::Cos | Op::Unary(_) => {
             first(&|a| (is(a, &[F32]) || new && is(a, &[F16])) && even(a))
         }
-        Op::Glu(_) => sources().all(|a| is(a, &[F32, F16]) && even(a)),
+        Op::Glu(g) => {
+            let half = !matches!(g.kind, GluKind::SwigluOai { .. });
+            sources().all(|a| (is(a, &[F32]) || half && is(a, &[F16])) && even(a))
+        }
         Op::Sum => first(&|a| is(a, FLOATS) && tight(a)),
-        Op::SumRows | Op::Mean | Op::Argmax | Op::Argsort { .. } => first(&float_rows),
+        Op::SumRows | Op::Mean | Op::Argmax => first(&float_rows),
+        Op::Argsort { .. } => first(&|a| is(a, &[F32]) && even(a)),
         Op::Repeat => first(&|a| is(a, &[F32, F16, BF16, I16, I32]) && tight(a)),
         Op::Concat { .. } => {
             sources().all(|a| is(a, &[F32, I32]) || new && is(a, &[F16, BF16, I16, I8]))
@@ -153,7 +156,7 @@ pub(crate) fn of_cpu(numbers: &Numbers, q: &Query<'_>) -> bool {
             first(&|a| is(a, &[F32]) && tight(a)) && src.source(1).is_none_or(Desc::is_contiguous)
         }
         Op::Rope(_) => first(&|a| is(a, &[F32, F16]) && tight(a)),
-        Op::Clamp { .. } => first(&|a| (is(a, &[F32]) || new && is(a, &[F16])) && tight(a)),
+        Op::Clamp { .. } => first(&|a| (is(a, &[F32]) || new && is(a, &[F16])) && even(a)),
         Op::FlashAttn { .. } => flash(src, new),
         Op::Arange { .. } => true,
         _ => false,

@@ -239,3 +239,46 @@ pub fn lent_memory(device: &'static dyn Device) {
         Err(dinrail_core::Error::Misaligned { .. })
     ));
 }
+
+/// Runs the conformance suite and prints what went wrong.
+pub fn conformance(
+    device: &'static dyn Device,
+    known: &[dinrail_conformance::Expect],
+) -> dinrail_conformance::Report {
+    use dinrail_conformance::{Suite, cases};
+    let mut work = vec![0; Suite::WORK];
+    let params = Params { threads: Some(1), text: None };
+    let mut suite = Suite::new(device, &params, &mut work).unwrap();
+    // Which case was the last, where a library stops the process.
+    let trace = std::env::var_os("DINRAIL_TRACE_CASES").is_some();
+    let cases = cases().inspect(|c| {
+        if trace {
+            println!("{c}");
+        }
+    });
+    let report = suite.run_all(cases, known, |f| println!("{f}"));
+    println!("{report:?}");
+    report
+}
+
+/// Where ggml's CPU backend, of any release, computes something else than the reference does:
+///
+/// * GELU and its quick form are read from a table of 16-bit floats (three digits), also inside gated units;
+/// * infinities give NaN in some functions of one element;
+/// * a row that is masked everywhere gives NaN in soft-max, where the reference gives zeros;
+/// * of equal largest elements `argmax` gives the last;
+/// * products with `q4_1` and `q5_1` overflow the 16-bit sum of a block of large activations;
+/// * attention adds up values in 16-bit floats.
+pub const GGML_CPU: &[dinrail_conformance::Expect] = {
+    use dinrail_conformance::Expect;
+    use dinrail_core::op::Kind;
+    &[
+        Expect::fails(Kind::Unary, "unary"),
+        Expect::fails(Kind::Unary, "unary special"),
+        Expect::fails(Kind::SoftMax, "soft_max masked"),
+        Expect::fails(Kind::SoftMax, "soft_max all masked"),
+        Expect::fails(Kind::Argmax, "argmax"),
+        Expect::fails(Kind::MulMat, "mul_mat large activations"),
+        Expect::fails(Kind::FlashAttn, "flash_attn"),
+    ]
+};
