@@ -19,6 +19,7 @@ use crate::stream::State;
 use core::ptr::{NonNull, null_mut};
 use dinrail_core::graph::{Flags, MAX_SRC, Node, NodeId, Place};
 use dinrail_core::hal::{Buffer, Device as _, DeviceKind, Query};
+use dinrail_core::plan::Loc;
 use dinrail_core::program::Program;
 use dinrail_core::tensor::Desc;
 use dinrail_core::{Error, Result};
@@ -148,7 +149,7 @@ impl Translation {
         let ctx = context(&fns, count)?;
         let mut this =
             Self { graph: None, ctx, free: fns.free, lent: Vec::new(), rows: Vec::new() };
-        this.lent = lend(state, program)?;
+        this.lent = lend(state, program, &needed)?;
         if state.device.kind() == DeviceKind::Cpu {
             this.rows = rows::of(program);
         }
@@ -338,12 +339,22 @@ fn context(fns: &Functions, count: usize) -> Result<*mut Context> {
     Ok(ctx)
 }
 
-/// Lends the host memory of others that slots are bound to.
-fn lend(state: &State, program: &Program<'_>) -> Result<Vec<Option<Box<BufferState>>>> {
+/// Lends the host memory of others that slots are bound to, if a needed node lies there.
+fn lend(
+    state: &State,
+    program: &Program<'_>,
+    needed: &[bool],
+) -> Result<Vec<Option<Box<BufferState>>>> {
     let device = state.device;
     let align = device.host_alignment();
-    let one = |b: &dinrail_core::program::Binding<'_>| {
-        let Some(buffer) = b.buffer() else { return Ok(None) };
+    let nodes = program.graph().nodes();
+    let used = |slot: usize| {
+        let here = |(n, l): (&bool, &Loc)| *n && usize::from(l.slot) == slot;
+        let mut places = needed.iter().zip(program.plan().locs()).zip(nodes);
+        places.any(|(place, node)| here(place) && !node.desc.is_empty())
+    };
+    let one = |(slot, b): (usize, &dinrail_core::program::Binding<'_>)| {
+        let Some(buffer) = b.buffer().filter(|_| used(slot)) else { return Ok(None) };
         if device.owner().buffer_of(buffer).is_some() || buffer.size() == 0 {
             return Ok(None);
         }
@@ -363,7 +374,7 @@ fn lend(state: &State, program: &Program<'_>) -> Result<Vec<Option<Box<BufferSta
             Err(e) => Err(e),
         }
     };
-    program.bindings().iter().map(one).collect()
+    program.bindings().iter().enumerate().map(one).collect()
 }
 
 fn output(t: *mut Tensor) {

@@ -50,6 +50,77 @@ fn it_lists_what_it_has() {
     assert!(core::ptr::eq(library, again));
 }
 
+/// Weights in memory that stores them in another order.
+#[test]
+fn re_ordered_weights() {
+    use dinrail_core::hal::{Buffer, Span};
+    use dinrail_core::plan::{Options, PlanBuf};
+    use dinrail_core::program::{Binding, Program};
+    use dinrail_core::tensor::{DType, Desc};
+    use dinrail_core::{Error, graph::GraphBuf};
+    let Some(dir) = interop::package("cpu-v2") else { return };
+    let device = interop::best_cpu(&dir).device(0).unwrap();
+    let Some(extra) = device.extra_buffer_type(0) else { return };
+    let (k, n) = (256, 64);
+    let mut buf = GraphBuf::<4>::new();
+    let mut b = buf.builder();
+    let w = b.weight(DType::Q4_0, [k, n, 1, 1], 1, 0);
+    let x = b.input(DType::F32, [k, 1, 1, 1]);
+    let y = b.mul_mat(w, x);
+    b.output(y);
+    b.finish().unwrap();
+    let plan = PlanBuf::<4>::new(buf.graph(), &Options::DEFAULT).unwrap();
+    let arena = Buffer::new(device.buffer_type(), plan.plan().summary().arena).unwrap();
+    // Blocks of a small scale and any digits.
+    let mut bytes = vec![0u8; k * n / 32 * 18];
+    for (i, block) in bytes.chunks_mut(18).enumerate() {
+        block[..2].copy_from_slice(&0x2000u16.to_le_bytes());
+        block[2..].iter_mut().enumerate().for_each(|(j, q)| *q = (i * 31 + j * 17) as u8);
+    }
+    let d = Desc::d2(DType::Q4_0, k, n).unwrap();
+    let at = Span { desc: &d, offset: 0 };
+    let stream = common::stream(device);
+    let mut results = Vec::new();
+    for ty in [device.buffer_type(), extra] {
+        let weights = Buffer::new(ty, ty.alloc_size(&d)).unwrap();
+        weights.set_usage(dinrail_core::hal::Usage::Weights);
+        weights.init(at).unwrap();
+        weights.set(at, 0, &bytes).unwrap();
+        let bindings = [Binding::new(&arena), Binding::new(&weights)];
+        let program = Program::new(buf.graph(), plan.plan(), &bindings).unwrap();
+        program.set_f32(x, &common::noise(k, 8)).unwrap();
+        stream.compute(&program).unwrap();
+        let mut out = vec![0.0; n];
+        program.get_f32(y, &mut out).unwrap();
+        results.push(out);
+        if ty.is_repacked() {
+            // What would stop the process there is an error here: a part, a type without a rule, reading back.
+            assert!(matches!(weights.set(at, 18, &bytes[18..36]), Err(Error::Range { .. })));
+            assert!(matches!(weights.write(0, &[0; 64]), Err(Error::Invalid { .. })));
+            assert!(matches!(
+                weights.get(at, 0, &mut bytes.clone()),
+                Err(Error::NotOffered { .. })
+            ));
+        }
+    }
+    common::close(&results[1], &results[0], 1e-2);
+    assert!(results[0].iter().any(|x| x.abs() > 1e-3));
+}
+
+/// What the library says goes to our sink, and nothing to the console.
+#[test]
+fn messages_come_to_us() {
+    static HEARD: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+    let Some(dir) = interop::package("cpu-v2") else { return };
+    dinrail_ggml::set_log(|_, text| HEARD.lock().unwrap().push(text.to_owned()));
+    let device = interop::best_cpu(&dir).device(0).unwrap();
+    // More memory than there is: the library complains.
+    let e = dinrail_core::hal::Buffer::new(device.buffer_type(), 1 << 60).unwrap_err();
+    assert!(matches!(e, dinrail_core::Error::OutOfMemory { .. }), "{e}");
+    let heard = HEARD.lock().unwrap();
+    assert!(heard.iter().any(|t| t.contains("alloc")), "{heard:?}");
+}
+
 #[test]
 fn it_computes() {
     let Some(dir) = interop::package("cpu-v2") else { return };
