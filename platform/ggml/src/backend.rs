@@ -30,6 +30,14 @@ pub(crate) struct Parts {
     pub(crate) kind: i32,
 }
 
+/// A function that a registration offers by name.
+pub(crate) fn find_proc(reg: *mut Reg, iface: &RegI, name: &CStr) -> Option<*mut c_void> {
+    let get = iface.get_proc_address?;
+    // SAFETY: the registration's own function.
+    let p = unsafe { get(reg, name.as_ptr()) };
+    (!p.is_null()).then_some(p)
+}
+
 /// What belongs to the library while it is loaded.
 #[derive(Debug)]
 pub(crate) struct Loaded {
@@ -51,10 +59,7 @@ unsafe impl Sync for Loaded {}
 impl Loaded {
     /// A function that the library offers by name.
     pub(crate) fn proc(&self, name: &CStr) -> Option<*mut c_void> {
-        let get = self.iface.get_proc_address?;
-        // SAFETY: the registration's own function.
-        let p = unsafe { get(self.reg, name.as_ptr()) };
-        (!p.is_null()).then_some(p)
+        find_proc(self.reg, &self.iface, name)
     }
 
     /// The function that sets a stream's number of threads.

@@ -33,6 +33,7 @@ mod library;
 mod limits;
 mod logging;
 mod numbers;
+mod own;
 mod rows;
 mod stream;
 mod text;

@@ -6,6 +6,7 @@ use crate::base;
 use crate::dl::{self, Shared};
 use crate::error::{LoadError, Stage};
 use crate::numbers::Numbers;
+use crate::own;
 use crate::text;
 use core::ffi::c_char;
 use std::path::{Path, PathBuf};
@@ -113,6 +114,7 @@ impl Candidate {
         let mut notes = Vec::new();
         let devices = self.devices(reg, &whole, &mut notes)?;
         let found = base::find(&self.plugin, self.held.take(), self.prefix, &self.path)?;
+        let found = found.or_else(|| own::base(reg, &whole.iface));
         let layout = match &found {
             Some(b) => b.layout(version),
             None if version == 1 => abi::Layout::V1,

@@ -16,9 +16,18 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 const SOURCE: &str = r#"
+#ifdef ALONE
+// Without the base library: what a plug-in of dinrail's knows by itself.
+#include <stdio.h>
+static int ggml_graph_n_nodes(void *g) { return ((int *)g)[1]; }
+static void *ggml_graph_node(void *g, int i) { return (*(void ***)((char *)g + 16))[i]; }
+static const char *ggml_op_name(int i) { static char text[8]; snprintf(text, sizeof text, "%d", i); return text; }
+static unsigned release_number(void) { return 25; }
+#else
 extern int ggml_graph_n_nodes(void *);
 extern void *ggml_graph_node(void *, int);
 extern const char *ggml_op_name(int);
+#endif
 // What was asked for, and what is to be answered.
 static char said[65536];
 static int answer, threads, prepared, copies;
@@ -76,6 +85,9 @@ static void *proc(reg *r, const char *name) {
     (void)r;
     if (!strcmp(name, "ggml_backend_set_n_threads")) return (void *)set_threads;
     if (!strcmp(name, "said")) return said;
+#ifdef ALONE
+    if (!strcmp(name, "dinrail_ggml_release")) return (void *)release_number;
+#endif
     if (!strcmp(name, "answer")) return &answer;
     if (!strcmp(name, "threads")) return &threads;
     if (!strcmp(name, "prepared")) return &prepared;
@@ -290,6 +302,32 @@ fn a_run_of_nodes_never_overwrites_what_it_reads() {
     let program = Program::new(buf.graph(), moved, &bindings).unwrap();
     stream.compute(&program).unwrap();
     assert_eq!(said(library), "MUL_MAT! ADD!", "the product must be stored first");
+}
+
+#[test]
+fn a_plug_in_without_a_base_library() {
+    let source = format!("{}{SOURCE}", include_str!("support/plugin.h"));
+    let Some(file) = interop::compile("alone", &source, &["-DALONE", "-Wno-unused-function"])
+    else {
+        return;
+    };
+    let library = Candidate::open(&file).unwrap().init().unwrap();
+    assert_eq!(library.notes(), Vec::<String>::new());
+    let device = library.device(0).unwrap();
+    let mut buf = GraphBuf::<8>::new();
+    chain(&mut buf);
+    let plan = PlanBuf::<8>::new(buf.graph(), &Options::DEFAULT).unwrap();
+    let arena = Buffer::new(device.buffer_type(), plan.plan().summary().arena).unwrap();
+    let bindings = [Binding::new(&arena)];
+    let program = Program::new(buf.graph(), plan.plan(), &bindings).unwrap();
+    let stream = device.open(&Params::default()).unwrap();
+    for _ in 0..2 {
+        stream.compute(&program).unwrap();
+        // RMS_NORM TRANSPOSE CONT SQR in the release's numbers.
+        assert_eq!(said(library), "25 39 35 9!");
+    }
+    drop((stream, arena));
+    library.unload().unwrap();
 }
 
 #[test]

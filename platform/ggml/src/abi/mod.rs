@@ -9,6 +9,7 @@
 
 mod buffer;
 mod device;
+pub mod names;
 pub mod params;
 mod stream;
 mod tensor;
