@@ -16,6 +16,8 @@ mod tests;
 
 #[cfg(all(feature = "avx2", target_arch = "x86_64"))]
 mod avx2;
+#[cfg(all(feature = "neon", target_arch = "aarch64"))]
+mod neon;
 
 use crate::kernels::vec;
 use crate::{Kernel, Level};
@@ -62,6 +64,10 @@ pub(super) const fn resolve(level: Level, q: &Query<'_>) -> Option<Kernel> {
     match level {
         #[cfg(all(feature = "avx2", target_arch = "x86_64"))]
         Level::Avx2 => avx2::kernel(a.dtype),
+        #[cfg(all(feature = "neon", target_arch = "aarch64"))]
+        Level::Neon => neon::kernel(a.dtype),
+        #[cfg(all(feature = "dotprod", target_arch = "aarch64"))]
+        Level::Dotprod => neon::dotprod_kernel(a.dtype),
         _ => scalar_kernel(a.dtype),
     }
 }
