@@ -1,0 +1,338 @@
+//! A command buffer with what its commands need: descriptor sets, arguments, staging memory.
+
+use crate::buffer_type::{self, Piece};
+use crate::context::{Context, SOURCES};
+use crate::hazard::{Hazards, Range};
+use crate::memory::{Block, Place};
+use crate::transfer::{barrier_after, barrier_before, region};
+use ash::vk;
+use dinrail_core::error::{Error, Result};
+use dinrail_core::graph::{Node, NodeId};
+use dinrail_core::hal::Query;
+use dinrail_core::program::Program;
+use dinrail_wgsl::{Args, launch};
+
+/// Launches that one command buffer has room for.
+pub const LAUNCHES: usize = 128;
+
+/// Staging memory that is kept for small transfers.
+const SMALL: u64 = 64 << 10;
+
+/// Where a part of staging memory must be copied to when the commands are done.
+struct Fetch {
+    /// Which of the staging blocks; `None` for the small one.
+    block: Option<usize>,
+    offset: u64,
+    target: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the address is that of memory which the caller of an asynchronous copy lends until it synchronises.
+unsafe impl Send for Fetch {}
+
+/// A command buffer in the making, submitted, or ready to be used again. Given back when dropped; whoever drops it has
+/// seen to it that the queue is done with it.
+pub struct Recorder {
+    context: &'static Context,
+    pool: vk::CommandPool,
+    commands: vk::CommandBuffer,
+    sets_pool: vk::DescriptorPool,
+    sets: Vec<vk::DescriptorSet>,
+    args: Option<Block>,
+    /// Distance of arguments.
+    stride: u64,
+    used: usize,
+    hazards: Hazards,
+    open: bool,
+    /// To be submitted many times.
+    again: bool,
+    small: Option<Block>,
+    small_used: u64,
+    staging: Vec<Block>,
+    fetches: Vec<Fetch>,
+    /// The submission that it was part of.
+    pub value: u64,
+}
+
+/// A place in staging memory.
+struct Staged {
+    buffer: vk::Buffer,
+    block: Option<usize>,
+    offset: u64,
+}
+
+impl Recorder {
+    /// A new one; for commands that are submitted once, or `again` and again.
+    pub fn new(context: &'static Context, again: bool) -> Result<Self> {
+        let stride = (Args::BYTES as u64).next_multiple_of(context.physical.uniform_alignment);
+        let mut this = Self {
+            context,
+            pool: vk::CommandPool::null(),
+            commands: vk::CommandBuffer::null(),
+            sets_pool: vk::DescriptorPool::null(),
+            sets: Vec::new(),
+            args: None,
+            stride,
+            used: 0,
+            hazards: Hazards::default(),
+            open: false,
+            again,
+            small: None,
+            small_used: 0,
+            staging: Vec::new(),
+            fetches: Vec::new(),
+            value: 0,
+        };
+        let api = &context.api;
+        let info = vk::CommandPoolCreateInfo::default().queue_family_index(context.physical.family);
+        this.pool = api.create_command_pool(&info)?;
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(this.pool)
+            .command_buffer_count(1);
+        this.commands = api.allocate_command_buffers(&info)?.first().copied().unwrap_or_default();
+        let size = |ty, n: usize| {
+            vk::DescriptorPoolSize::default().ty(ty).descriptor_count((n * LAUNCHES) as u32)
+        };
+        let sizes = [
+            size(vk::DescriptorType::UNIFORM_BUFFER, 1),
+            size(vk::DescriptorType::STORAGE_BUFFER, SOURCES + 1),
+        ];
+        let info =
+            vk::DescriptorPoolCreateInfo::default().max_sets(LAUNCHES as u32).pool_sizes(&sizes);
+        this.sets_pool = api.create_descriptor_pool(&info)?;
+        let layouts = [context.set_layout(); LAUNCHES];
+        let info = vk::DescriptorSetAllocateInfo::default()
+            .descriptor_pool(this.sets_pool)
+            .set_layouts(&layouts);
+        this.sets = api.allocate_sets(&info)?;
+        let args = context.take(stride * LAUNCHES as u64, Place::Host)?;
+        let infos: Vec<_> = (0..LAUNCHES as u64)
+            .map(|i| {
+                [vk::DescriptorBufferInfo::default()
+                    .buffer(args.buffer)
+                    .offset(i * stride)
+                    .range(Args::BYTES as u64)]
+            })
+            .collect();
+        this.args = Some(args);
+        // Arguments never move, so their descriptors are written once.
+        let writes: Vec<_> = this
+            .sets
+            .iter()
+            .zip(&infos)
+            .map(|(set, info)| {
+                vk::WriteDescriptorSet::default()
+                    .dst_set(*set)
+                    .dst_binding(0)
+                    .descriptor_type(vk::DescriptorType::UNIFORM_BUFFER)
+                    .buffer_info(info)
+            })
+            .collect();
+        api.update_sets(&writes);
+        Ok(this)
+    }
+
+    /// The command buffer, to be submitted.
+    pub fn commands(&self) -> vk::CommandBuffer {
+        self.commands
+    }
+
+    /// Whether another launch fits.
+    pub fn has_room(&self) -> bool {
+        self.used < LAUNCHES
+    }
+
+    /// Starts recording, if it hasn't started.
+    pub fn begin(&mut self) -> Result<()> {
+        if self.open {
+            return Ok(());
+        }
+        self.context.api.reset_command_pool(self.pool)?;
+        let flags = if self.again {
+            vk::CommandBufferUsageFlags::SIMULTANEOUS_USE
+        } else {
+            vk::CommandBufferUsageFlags::ONE_TIME_SUBMIT
+        };
+        self.context
+            .api
+            .begin(self.commands, &vk::CommandBufferBeginInfo::default().flags(flags))?;
+        barrier_before(self.context, self.commands);
+        self.open = true;
+        Ok(())
+    }
+
+    /// Ends recording; `false` if nothing was recorded.
+    pub fn end(&mut self) -> Result<bool> {
+        if !std::mem::take(&mut self.open) {
+            return Ok(false);
+        }
+        barrier_after(self.context, self.commands);
+        self.context.api.end(self.commands)?;
+        Ok(true)
+    }
+
+    /// Makes it ready to be used again, after what it held was done or given up.
+    pub fn clear(&mut self) {
+        self.used = 0;
+        self.small_used = 0;
+        self.open = false;
+        self.hazards.clear();
+        self.fetches.clear();
+        for block in self.staging.drain(..) {
+            self.context.release(block);
+        }
+    }
+
+    /// Copies what was fetched to where callers want it. The commands are done.
+    pub fn deliver(&mut self) {
+        for f in self.fetches.drain(..) {
+            let block = match f.block {
+                None => self.small.as_ref(),
+                Some(i) => self.staging.get(i),
+            };
+            if let Some(block) = block {
+                // SAFETY: the caller of the asynchronous copy lends the memory until it has synchronised.
+                unsafe { block.read(f.offset, f.target, f.len) };
+            }
+        }
+    }
+
+    fn order(&mut self, reads: &[Range], writes: &[Range]) {
+        if self.hazards.meets(reads, writes) {
+            barrier_before(self.context, self.commands);
+        }
+    }
+
+    /// Records one node; nothing for views and for nodes without elements.
+    pub fn node(&mut self, program: &Program<'_>, id: NodeId, node: &Node) -> Result<()> {
+        if node.op.is_view() || node.desc.is_empty() {
+            return Ok(());
+        }
+        let sources = Query::sources(program.graph(), id);
+        let query = Query::of(node, &sources);
+        let mut work = launch(&query, &self.context.limits)
+            .ok_or(Error::Unsupported { node: id, op: node.op.kind() })?;
+        let [x, y] = work.groups;
+        if x == 0 {
+            return Ok(());
+        }
+        let pipeline = self.context.pipeline(work.kernel)?;
+        self.begin()?;
+        let align = self.context.limits.alignment as u64;
+        let mut infos = [vk::DescriptorBufferInfo::default(); SOURCES + 1];
+        let mut ranges = [Range { buffer: 0, start: 0, end: 0 }; SOURCES + 1];
+        let count = usize::from(work.count);
+        for i in 0..=count {
+            let source = match i {
+                0 => None,
+                _ => work.sources.get(i - 1).and_then(|s| node.source(usize::from(*s))),
+            };
+            let of = source.unwrap_or(id);
+            let desc = program.graph().node(of).map(|n| &n.desc).ok_or(Error::NotFound)?;
+            if desc.is_empty() {
+                // A kernel doesn't read it, but something must be bound.
+                infos[i] = infos[0];
+                ranges[i] = Range { end: ranges[0].start, ..ranges[0] };
+                continue;
+            }
+            let (buffer, offset) = program.place(of).ok_or(Error::NotFound)?;
+            let piece = buffer_type::piece(buffer, self.context)?;
+            let start = piece.block.skip + offset as u64;
+            let bound = start / align * align;
+            let end = (start + desc.bytes() as u64).next_multiple_of(4) + 4;
+            work.args.move_by(i, (start - bound) as u32);
+            let end = end.min(piece.block.size);
+            infos[i] = vk::DescriptorBufferInfo::default()
+                .buffer(piece.block.buffer)
+                .offset(bound)
+                .range(end - bound);
+            ranges[i] = piece.range(offset as u64, desc.bytes() as u64);
+        }
+        let (writes, reads) = ranges.split_at(1);
+        self.order(reads.get(..count).unwrap_or(&[]), writes);
+        let set = self.sets.get(self.used).copied().ok_or(Error::NotFound)?;
+        let bytes = work.args.bytes();
+        let at = self.used as u64 * self.stride;
+        if !self.args.as_ref().is_some_and(|a| a.write(at, &bytes)) {
+            return Err(Error::NotHost);
+        }
+        let api = &self.context.api;
+        api.update_set(set, self.context.template(count), infos.get(..=count).unwrap_or(&[]));
+        api.bind_pipeline(self.commands, pipeline);
+        api.bind_set(self.commands, self.context.layout(), set);
+        api.dispatch(self.commands, x, y);
+        self.used += 1;
+        Ok(())
+    }
+
+    /// Takes a place in staging memory.
+    fn stage(&mut self, len: u64) -> Result<Staged> {
+        if len <= SMALL {
+            if self.small.is_none() {
+                self.small = Some(self.context.take(SMALL, Place::Host)?);
+            }
+            let offset = self.small_used.next_multiple_of(16);
+            if let Some(small) = self.small.as_ref().filter(|_| offset + len <= SMALL) {
+                self.small_used = offset + len;
+                return Ok(Staged { buffer: small.buffer, block: None, offset });
+            }
+        }
+        let block = self.context.take(len, Place::Host)?;
+        let buffer = block.buffer;
+        self.staging.push(block);
+        Ok(Staged { buffer, block: Some(self.staging.len() - 1), offset: 0 })
+    }
+
+    /// Records a copy of host bytes, which are read at once.
+    pub fn set(&mut self, to: &Piece, offset: u64, data: &[u8]) -> Result<()> {
+        let len = data.len() as u64;
+        self.begin()?;
+        let staged = self.stage(len)?;
+        let block = match staged.block {
+            None => self.small.as_ref(),
+            Some(i) => self.staging.get(i),
+        };
+        if !block.is_some_and(|b| b.write(staged.offset, data)) {
+            return Err(Error::NotHost);
+        }
+        self.order(&[], &[to.range(offset, len)]);
+        let regions = [region(staged.offset, offset + to.block.skip, len)];
+        self.context.api.copy_buffer(self.commands, staged.buffer, to.block.buffer, &regions);
+        Ok(())
+    }
+
+    /// Records a copy to host bytes, which [`deliver`](Self::deliver) writes.
+    pub fn get(&mut self, from: &Piece, offset: u64, target: *mut u8, len: usize) -> Result<()> {
+        self.begin()?;
+        let staged = self.stage(len as u64)?;
+        self.order(&[from.range(offset, len as u64)], &[]);
+        let regions = [region(offset + from.block.skip, staged.offset, len as u64)];
+        self.context.api.copy_buffer(self.commands, from.block.buffer, staged.buffer, &regions);
+        self.fetches.push(Fetch { block: staged.block, offset: staged.offset, target, len });
+        Ok(())
+    }
+
+    /// Records a copy between pieces that don't overlap.
+    pub fn copy(&mut self, from: (&Piece, u64), to: (&Piece, u64), len: u64) -> Result<()> {
+        self.begin()?;
+        self.order(&[from.0.range(from.1, len)], &[to.0.range(to.1, len)]);
+        let regions = [region(from.1 + from.0.block.skip, to.1 + to.0.block.skip, len)];
+        self.context.api.copy_buffer(
+            self.commands,
+            from.0.block.buffer,
+            to.0.block.buffer,
+            &regions,
+        );
+        Ok(())
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.clear();
+        let blocks = self.small.take().into_iter().chain(self.args.take());
+        blocks.for_each(|b| self.context.release(b));
+        self.context.api.destroy_descriptor_pool(self.sets_pool);
+        self.context.api.destroy_command_pool(self.pool);
+    }
+}

@@ -1,0 +1,383 @@
+//! Streams: command buffers in order, recorded and submitted.
+//!
+//! A device has one queue. Every command buffer begins with a barrier for all that was submitted before, so the order of
+//! submission is the order of work, within a stream and between streams. An event is the number of a submission.
+
+use crate::buffer_type::piece;
+use crate::context::{Context, lock};
+use crate::device::{Device, event};
+use crate::recorder::Recorder;
+use ash::vk;
+use ash::vk::Handle;
+use dinrail_core::error::{Error, Result};
+use dinrail_core::hal::{self, Buffer, Key, Raw, Rows, Span, StreamOps};
+use dinrail_core::program::Program;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Submitted command buffers that a stream lets pile up before it waits for the oldest.
+const FLYING: usize = 16;
+
+/// A stream's state.
+pub struct Stream {
+    device: &'static Device,
+    context: &'static Context,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Being recorded.
+    current: Option<Recorder>,
+    /// Submitted, oldest first.
+    flying: VecDeque<Recorder>,
+    /// Done with.
+    idle: Vec<Recorder>,
+    /// The last submission.
+    last: u64,
+    /// What went wrong since the last `synchronize`, where nobody was told.
+    failed: Option<Error>,
+}
+
+impl Inner {
+    /// The recorder to write to.
+    fn recorder(&mut self, context: &'static Context) -> Result<&mut Recorder> {
+        if self.current.as_ref().is_some_and(|r| !r.has_room()) {
+            self.flush(context)?;
+        }
+        let recorder = match self.current.take() {
+            Some(r) => r,
+            None => match self.idle.pop() {
+                Some(r) => r,
+                None => Recorder::new(context, false)?,
+            },
+        };
+        Ok(self.current.insert(recorder))
+    }
+
+    /// Submits what was recorded.
+    fn flush(&mut self, context: &'static Context) -> Result<()> {
+        let Some(mut recorder) = self.current.take() else { return Ok(()) };
+        let value = match recorder.end() {
+            Ok(true) => context.submit(&[recorder.commands()]),
+            Ok(false) => Ok(0),
+            Err(e) => Err(e),
+        };
+        match value {
+            Ok(0) => self.idle.push(recorder),
+            Ok(value) => {
+                recorder.value = value;
+                self.last = value;
+                self.flying.push_back(recorder);
+                if self.flying.len() > FLYING {
+                    let oldest = self.flying.front().map_or(0, |r| r.value);
+                    context.wait(oldest)?;
+                    self.reap(oldest);
+                }
+            }
+            Err(e) => {
+                recorder.clear();
+                self.idle.push(recorder);
+                return Err(e);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what is done.
+    fn reap(&mut self, done: u64) {
+        while self.flying.front().is_some_and(|r| r.value <= done) {
+            if let Some(mut r) = self.flying.pop_front() {
+                r.deliver();
+                r.clear();
+                self.idle.push(r);
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// An empty stream.
+    pub fn new(device: &'static Device, context: &'static Context) -> Self {
+        Self { device, context, inner: Mutex::new(Inner::default()) }
+    }
+
+    fn of<'a>(key: Key<'a>) -> &'a Self {
+        // SAFETY: streams' keys point to what `Device::open` made, alive as long as the handle.
+        unsafe { &*key.pointer::<Self>() }
+    }
+
+    /// Submits what was recorded. An error is also kept for the stream's own user.
+    pub fn flush(&self) -> Result<()> {
+        let mut inner = lock(&self.inner);
+        inner.flush(self.context).inspect_err(|e| inner.failed = Some(*e))
+    }
+
+    fn record(&self, work: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
+        let mut inner = lock(&self.inner);
+        work(inner.recorder(self.context)?)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        let mut inner = lock(&self.inner);
+        let flushed = inner.flush(self.context);
+        let waited = self.context.wait(inner.last);
+        if waited.is_ok() {
+            let last = inner.last;
+            inner.reap(last);
+        } else {
+            // What was to be fetched is lost; its targets are not written later, when they may be gone.
+            self.context.settle(inner.last);
+            while let Some(mut r) = inner.flying.pop_front() {
+                r.clear();
+                inner.idle.push(r);
+            }
+        }
+        let failed = inner.failed.take();
+        flushed.and(waited).and(failed.map_or(Ok(()), Err))
+    }
+}
+
+/// A prepared program.
+pub struct Plan {
+    inner: Mutex<Prepared>,
+    /// Whether memory that it uses was given back.
+    stale: AtomicBool,
+}
+
+struct Prepared {
+    recorders: Vec<Recorder>,
+    commands: Vec<vk::CommandBuffer>,
+    /// Buffers that it uses.
+    buffers: Vec<u64>,
+    /// Its last submission.
+    last: u64,
+}
+
+impl Prepared {
+    fn record(context: &'static Context, program: &Program<'_>) -> Result<Self> {
+        let mut this =
+            Self { recorders: Vec::new(), commands: Vec::new(), buffers: Vec::new(), last: 0 };
+        for (id, node) in program.nodes() {
+            if !this.recorders.last().is_some_and(Recorder::has_room) {
+                this.recorders.push(Recorder::new(context, true)?);
+            }
+            if let Some(r) = this.recorders.last_mut() {
+                r.node(program, id, node)?;
+            }
+        }
+        for r in &mut this.recorders {
+            if r.end()? {
+                this.commands.push(r.commands());
+            }
+        }
+        for binding in program.bindings() {
+            if let Some(buffer) = binding.buffer()
+                && let Ok(p) = piece(buffer, context)
+            {
+                this.buffers.push(p.block.buffer.as_raw());
+            }
+        }
+        Ok(this)
+    }
+}
+
+impl Plan {
+    fn of<'a>(key: Key<'a>) -> &'a Self {
+        // SAFETY: plans' keys point to what `plan_create` made, alive as long as the handle.
+        unsafe { &*key.pointer::<Self>() }
+    }
+
+    /// Notes that a buffer is given back.
+    pub fn forget(&self, buffer: u64) {
+        if lock(&self.inner).buffers.contains(&buffer) {
+            self.stale.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// The functions of the device's streams.
+pub struct Ops {
+    /// Gives the value an address of its own: handles are told apart by it.
+    _place: u8,
+}
+
+impl Ops {
+    pub(crate) const fn new() -> Self {
+        Self { _place: 0 }
+    }
+}
+
+impl StreamOps for Ops {
+    fn name(&self) -> &str {
+        "Vulkan"
+    }
+
+    fn guid(&self) -> [u8; 16] {
+        *b"dinrail-vulkan\0\0"
+    }
+
+    fn free(&self, key: Key<'_>) {
+        // SAFETY: made by `Device::open`, and given back once.
+        let stream = unsafe { Arc::from_raw(key.pointer::<Stream>().cast_const()) };
+        let _ = stream.synchronize();
+        lock(&stream.device.streams).retain(|s| !Arc::ptr_eq(s, &stream));
+    }
+
+    fn set_async(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        data: &[u8],
+    ) -> Result<()> {
+        let stream = Stream::of(key);
+        let to = piece(buffer, stream.context)?;
+        stream.record(|r| r.set(to, (at.offset + offset) as u64, data))
+    }
+
+    fn get_async(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let stream = Stream::of(key);
+        let from = piece(buffer, stream.context)?;
+        let (target, len) = (data.as_mut_ptr(), data.len());
+        stream.record(|r| r.get(from, (at.offset + offset) as u64, target, len))?;
+        // The device may as well begin.
+        stream.flush()
+    }
+
+    fn set_2d_async(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        rows: Rows,
+        data: &[u8],
+    ) -> Result<()> {
+        for i in 0..rows.count {
+            let piece = data.get(i * rows.host_stride..).and_then(|d| d.get(..rows.len));
+            self.set_async(key, buffer, at, offset + i * rows.stride, piece.unwrap_or(&[]))?;
+        }
+        Ok(())
+    }
+
+    fn copy_async(
+        &self,
+        key: Key<'_>,
+        from: &hal::Stream,
+        source: (&Buffer<'_>, Span<'_>),
+        target: (&Buffer<'_>, Span<'_>),
+    ) -> Result<bool> {
+        let stream = Stream::of(key);
+        let Some(other) = from.key_for(self).map(Stream::of) else { return Ok(false) };
+        let (Ok(a), Ok(b)) = (piece(source.0, stream.context), piece(target.0, stream.context))
+        else {
+            return Ok(false);
+        };
+        let len = target.1.desc.bytes() as u64;
+        let (at, to) = (source.1.offset as u64, target.1.offset as u64);
+        if a.block.buffer == b.block.buffer && at.abs_diff(to) < len {
+            return Ok(false);
+        }
+        other.flush()?;
+        stream.record(|r| r.copy((a, at), (b, to), len))?;
+        // Submitted at once, so that later work of the other stream is behind it.
+        stream.flush()?;
+        Ok(true)
+    }
+
+    fn synchronize(&self, key: Key<'_>) -> Result<()> {
+        Stream::of(key).synchronize()
+    }
+
+    fn plan_create(&self, key: Key<'_>, program: &Program<'_>) -> Result<Raw> {
+        let stream = Stream::of(key);
+        let prepared = Prepared::record(stream.context, program)?;
+        let plan = Arc::new(Plan { inner: Mutex::new(prepared), stale: AtomicBool::new(false) });
+        lock(&stream.device.plans).push(plan.clone());
+        Ok(Raw::pointer(Arc::into_raw(plan).cast_mut()))
+    }
+
+    fn plan_free(&self, key: Key<'_>, plan: Key<'_>) {
+        let stream = Stream::of(key);
+        // SAFETY: made by `plan_create`, and given back once.
+        let plan = unsafe { Arc::from_raw(plan.pointer::<Plan>().cast_const()) };
+        lock(&stream.device.plans).retain(|p| !Arc::ptr_eq(p, &plan));
+        stream.context.settle(lock(&plan.inner).last);
+    }
+
+    fn plan_update(&self, key: Key<'_>, plan: Key<'_>, program: &Program<'_>) -> Result<()> {
+        let (stream, plan) = (Stream::of(key), Plan::of(plan));
+        let fresh = Prepared::record(stream.context, program)?;
+        let old = std::mem::replace(&mut *lock(&plan.inner), fresh);
+        plan.stale.store(false, Ordering::Release);
+        stream.context.settle(old.last);
+        Ok(())
+    }
+
+    fn plan_compute(&self, key: Key<'_>, plan: Key<'_>) -> Result<()> {
+        let (stream, plan) = (Stream::of(key), Plan::of(plan));
+        let mut prepared = lock(&plan.inner);
+        if plan.stale.load(Ordering::Acquire) {
+            return Err(Error::Invalid {
+                what: "memory of a prepared program, which was freed,",
+                value: 0,
+            });
+        }
+        if prepared.commands.is_empty() {
+            return Ok(());
+        }
+        let mut inner = lock(&stream.inner);
+        inner.flush(stream.context)?;
+        let value = stream.context.submit(&prepared.commands)?;
+        (inner.last, prepared.last) = (value, value);
+        Ok(())
+    }
+
+    fn compute(&self, key: Key<'_>, program: &Program<'_>) -> Result<()> {
+        let stream = Stream::of(key);
+        let mut inner = lock(&stream.inner);
+        for (id, node) in program.nodes() {
+            inner.recorder(stream.context)?.node(program, id, node)?;
+        }
+        inner.flush(stream.context)
+    }
+
+    fn step(&self, key: Key<'_>, program: &Program<'_>, next: usize) -> Result<usize> {
+        // The device computes on its own: one submission, and then only the question whether it is done.
+        let (stream, range) = (Stream::of(key), program.range());
+        if next == range.start && !range.is_empty() {
+            self.compute(key, program)?;
+            return Ok((range.start + 1).min(range.end));
+        }
+        let last = lock(&stream.inner).last;
+        if range.len() > 1 && stream.context.done()? < last {
+            std::thread::yield_now();
+            return Ok(next);
+        }
+        stream.synchronize()?;
+        Ok(range.end)
+    }
+
+    fn event_record(&self, key: Key<'_>, mark: Key<'_>) -> Result<()> {
+        let stream = Stream::of(key);
+        let mut inner = lock(&stream.inner);
+        inner.flush(stream.context)?;
+        event(mark).store(inner.last, Ordering::Release);
+        Ok(())
+    }
+
+    fn event_wait(&self, _key: Key<'_>, _mark: Key<'_>) -> Result<()> {
+        // What was recorded is submitted, and what this stream submits from here on begins with a barrier behind it.
+        Ok(())
+    }
+}

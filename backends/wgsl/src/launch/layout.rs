@@ -1,0 +1,95 @@
+//! Copies, conversions, repetition, concatenation.
+
+use super::Work;
+use crate::table::Family;
+use dinrail_core::hal::Query;
+use dinrail_core::op::Op;
+use dinrail_core::tensor::{DType, Desc};
+
+/// The unit in which elements of a type are copied bit by bit, and the tensor counted in such units.
+fn units(d: &Desc) -> Option<(DType, Desc)> {
+    let bytes = d.dtype.block_bytes();
+    match bytes {
+        1 if !d.dtype.is_quantized() => return Some((DType::I8, *d)),
+        2 => return Some((DType::I16, *d)),
+        4 => return Some((DType::I32, *d)),
+        _ => {}
+    }
+    // Blocks and 8-byte numbers: several units, which must follow each other.
+    if !d.rows_contiguous() {
+        return None;
+    }
+    let (unit, size) = match d.dtype.align() {
+        1 => (DType::I8, 1),
+        2 => (DType::I16, 2),
+        _ => (DType::I32, 4),
+    };
+    let mut out = *d;
+    out.ne[0] = d.row_bytes() / size;
+    out.nb[0] = size;
+    Some((unit, out))
+}
+
+fn copy(q: &Query<'_>, a: &Desc) -> Option<Work> {
+    let (unit, to) = units(q.dst)?;
+    let (_, from) = units(a)?;
+    let mut w = Work::new(Family::Copy, [unit; 3], &to, &[&from]);
+    w.n([to.elements(), 0, 0, 0]);
+    w.invocations(to.elements());
+    Some(w)
+}
+
+/// Chunks of eight elements in a row.
+pub(super) fn chunks(a: &Desc) -> usize {
+    a.ne[0].div_ceil(8)
+}
+
+fn dequantize(q: &Query<'_>, a: &Desc) -> Option<Work> {
+    let mut to = *q.dst;
+    if !a.rows_contiguous() {
+        return None;
+    }
+    if !to.same_shape(a) {
+        if !to.is_contiguous() {
+            return None;
+        }
+        to = Desc::new(to.dtype, a.ne).ok()?;
+    }
+    let mut w = Work::new(Family::Dequantize, [to.dtype, a.dtype, DType::F32], &to, &[a]);
+    let n = chunks(a) * a.rows();
+    w.n([n, chunks(a), 0, 0]);
+    w.invocations(n);
+    Some(w)
+}
+
+pub(super) fn work(q: &Query<'_>) -> Option<Work> {
+    let a = q.src.source(0)?;
+    match *q.op {
+        Op::Repeat => {
+            let (unit, to) = units(q.dst)?;
+            let (_, from) = units(a)?;
+            let mut w = Work::new(Family::Repeat, [unit; 3], &to, &[&from]);
+            w.n([to.elements(), 0, 0, 0]);
+            w.invocations(to.elements());
+            Some(w)
+        }
+        Op::Concat { dim } => {
+            let (unit, to) = units(q.dst)?;
+            let (_, from) = units(a)?;
+            let (_, behind) = units(q.src.source(1)?)?;
+            let mut w = Work::new(Family::Concat, [unit; 3], &to, &[&from, &behind]);
+            w.n([to.elements(), usize::from(dim), 0, 0]);
+            w.invocations(to.elements());
+            Some(w)
+        }
+        _ if q.dst.dtype == a.dtype => copy(q, a),
+        _ if a.dtype.is_quantized() => dequantize(q, a),
+        _ => {
+            let types = [q.dst.dtype, a.dtype, DType::F32];
+            let mut w = Work::new(Family::Cast, types, q.dst, &[a]);
+            w.n([q.dst.elements(), 0, 0, 0]);
+            w.invocations(q.dst.elements());
+            Some(w)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Compute kernels in WGSL, and everything about launching them that needs no device.
+//!
+//! Shared by the backends whose devices run translated WGSL (Vulkan: SPIR-V; Metal: MSL):
+//!
+//! * [`KERNELS`], the one table of what there is: family, element types, features that a variant needs. A device supports
+//!   exactly what [`launch`] finds in it.
+//! * [`launch`]: from a node to a kernel, its [`Args`] and the number of workgroups.
+//! * `source` (feature of the same name): the text of each kernel, for a build script to translate.
+//!
+//! # Bindings
+//!
+//! | binding | what |
+//! |---|---|
+//! | 0 | uniform: [`Args`] |
+//! | 1 | the result, as 32-bit words (or halfs, in variants with native ones) |
+//! | 2 to 6 | sources 0 to 4, likewise |
+//!
+//! A binding may begin anywhere before its tensor; [`Args::move_by`] says how many bytes. A source that a kernel has a
+//! binding for and a node lacks is bound to anything. Words that reach over a tensor's end may be read, never written.
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+#[cfg(feature = "source")]
+extern crate alloc;
+
+mod args;
+mod launch;
+#[cfg(feature = "source")]
+pub mod source;
+mod table;
+
+pub use args::Args;
+pub use launch::{Launch, Limits, launch};
+pub use table::{Family, Features, KERNELS, Kernel};
