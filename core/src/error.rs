@@ -182,7 +182,7 @@ impl core::fmt::Display for Error {
                 write!(f, "out of {}: {need} needed, capacity is {have}; ", what.text())?;
                 f.write_str(match what {
                     What::Nodes | What::Plan => "raise the N of GraphBuf<N> and PlanBuf<N>",
-                    What::Backends => "raise the N of Registry<N>",
+                    What::Backends => "raise the N of Registry<N> (for `dinrail`: build it with a larger DINRAIL_SLOTS)",
                     What::Arena | What::Scratch | What::Buffer => {
                         "bind a larger buffer, or make the context or batch smaller"
                     }

@@ -10,14 +10,15 @@ macro_rules! __log {
     ($level:ident, $($arg:tt)*) => {{
         #[cfg(feature = "log")]
         $crate::log::__private::log::$level!($($arg)*);
-        #[cfg(feature = "defmt")]
+        // Hosts have no defmt logger to link with, so `--all-features` must not ask for one there.
+        #[cfg(all(feature = "defmt", target_os = "none"))]
         $crate::log::__private::defmt::$level!($($arg)*);
     }};
 }
 
 #[doc(hidden)]
 pub mod __private {
-    #[cfg(feature = "defmt")]
+    #[cfg(all(feature = "defmt", target_os = "none"))]
     pub use defmt;
     #[cfg(feature = "log")]
     pub use log;

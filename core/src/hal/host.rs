@@ -76,7 +76,9 @@ impl<'a> Worker<'a> {
     /// This worker's share of `n` items: a contiguous range, the shares differing by at most one item.
     #[inline]
     pub const fn share(&self, n: usize) -> core::ops::Range<usize> {
-        let (each, extra) = (n / self.count, n % self.count);
+        // Without this, each kernel would carry a panic for a count that nobody passes.
+        let count = if self.count == 0 { 1 } else { self.count };
+        let (each, extra) = (n / count, n % count);
         let before = if self.index < extra { self.index } else { extra };
         let start = self.index * each + before;
         let len = each + if self.index < extra { 1 } else { 0 };
