@@ -11,6 +11,7 @@ use crate::buffer_type::BufferType;
 use crate::device::Device;
 use crate::dl::{self, Shared};
 use crate::error::{LoadError, Stage};
+use crate::library::Candidate;
 use crate::numbers::Numbers;
 use crate::text;
 use core::ffi::{CStr, c_void};
@@ -174,6 +175,14 @@ impl Library {
         *library.notes.lock().unwrap_or_else(PoisonError::into_inner) = notes;
         *library.loaded.write().unwrap_or_else(PoisonError::into_inner) = Some(loaded);
         library
+    }
+
+    /// Opens a file: [`Candidate::open`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open(path: &Path) -> Result<Candidate, LoadError> {
+        Candidate::open(path)
     }
 
     /// The file.

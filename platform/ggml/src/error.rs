@@ -59,6 +59,13 @@ impl LoadError {
         self
     }
 
+    pub(crate) fn hint(mut self, hint: Option<String>) -> Self {
+        if let Some(hint) = hint {
+            self.reason = format!("{} ({hint})", self.reason);
+        }
+        self
+    }
+
     /// How far it got.
     pub fn stage(&self) -> Stage {
         self.stage

@@ -37,7 +37,8 @@ impl Candidate {
             Err(e) => {
                 // The system may not look beside the plug-in for what it needs: then that is opened first.
                 let Some(held) = base::open_beside(path) else { return Err(e) };
-                (Shared::open(path)?, Some(held))
+                let again = Shared::open(path).map_err(|e| e.hint(another_release(path)));
+                (again?, Some(held))
             }
         };
         let found = ["", abi::PREFIX]
@@ -178,6 +179,16 @@ impl Candidate {
         }
         Ok(devices)
     }
+}
+
+/// What to think of when symbols are missing although the base library lies beside the plug-in.
+fn another_release(path: &Path) -> Option<String> {
+    let here = path.parent();
+    let other = crate::backend::loaded().into_iter().find(|l| l.path().parent() != here)?;
+    Some(format!(
+        "{} is loaded in this process, and two releases of ggml's base library do not fit into one; unload it first",
+        other.path().display()
+    ))
 }
 
 /// Looks at a device before it is believed.

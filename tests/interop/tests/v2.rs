@@ -121,6 +121,34 @@ fn messages_come_to_us() {
     assert!(heard.iter().any(|t| t.contains("alloc")), "{heard:?}");
 }
 
+/// Neither loading, good and bad, nor computing writes a byte to the console: a child process does it all, and what it
+/// writes is counted.
+#[test]
+fn silent_by_default() {
+    let Some(dir) = interop::package("cpu-v2") else { return };
+    const CHILD: &str = "DINRAIL_SILENT_CHILD";
+    if std::env::var_os(CHILD).is_some() {
+        let device = interop::best_cpu(&dir).device(0).unwrap();
+        common::elementwise(device);
+        let e = dinrail_core::hal::Buffer::new(device.buffer_type(), 1 << 60);
+        assert!(e.is_err());
+        assert!(Candidate::open(&dir.join("LICENSE")).is_err());
+        assert!(Candidate::open(&dir.join("libllama-common.so")).is_err());
+        std::process::exit(77);
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "silent_by_default", "--nocapture", "--test-threads=1"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    assert_eq!(child.status.code(), Some(77), "{child:?}");
+    assert!(child.stderr.is_empty(), "{}", String::from_utf8_lossy(&child.stderr));
+    // What the test runner itself says first.
+    let said = String::from_utf8_lossy(&child.stdout).replace("running 1 test", "");
+    let said = said.replace("test silent_by_default ... ", "");
+    assert!(said.trim().is_empty(), "{said}");
+}
+
 #[test]
 fn it_computes() {
     let Some(dir) = interop::package("cpu-v2") else { return };
