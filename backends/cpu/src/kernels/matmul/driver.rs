@@ -230,7 +230,8 @@ pub unsafe fn float<E: FloatEngine>(args: &Args<'_>) -> Result<()> {
     }
     split(&a, &b, &args.dst, args.worker, |part| {
         let (start, step) = if in_place(b.desc) {
-            let (i2, i3) = (part.slice % b.desc.ne[2], part.slice / b.desc.ne[2]);
+            let ne2 = b.desc.ne[2].max(1);
+            let (i2, i3) = (part.slice % ne2, part.slice / ne2);
             (b.ptr.wrapping_add(b.desc.row_offset(0, i2, i3)).cast_const(), b.desc.nb[1])
         } else {
             (base.wrapping_add(part.slice * b.desc.ne[1] * stride).cast_const(), stride)
@@ -276,11 +277,12 @@ fn split(
     mut f: impl FnMut(Part),
 ) {
     let (n, m) = (a.desc.ne[1], b.desc.ne[1]);
+    // Nothing here is 0 for a product that isn't empty. Saying so keeps the check for a division by zero out.
     let slices = b.desc.ne[2] * b.desc.ne[3];
-    let units = n.div_ceil(UNIT);
+    let units = n.div_ceil(UNIT).max(1);
     let few = units * slices < 4 * worker.count() && worker.count() > 1;
     let width = if few { m.min(32) } else { m }.max(1);
-    let strips = m.div_ceil(width);
+    let strips = m.div_ceil(width).max(1);
     let repeat = [2, 3].map(|i| (b.desc.ne[i] / a.desc.ne[i].max(1)).max(1));
     let work = worker.share(units * strips * slices);
     let mut at = work.start;
@@ -288,7 +290,7 @@ fn split(
         let (unit, strip, slice) = (at % units, at / units % strips, at / units / strips);
         let count = (units - unit).min(work.end - at);
         let first = unit * UNIT;
-        let (i2, i3) = (slice % b.desc.ne[2], slice / b.desc.ne[2]);
+        let (i2, i3) = (slice % b.desc.ne[2].max(1), slice / b.desc.ne[2].max(1));
         let columns = strip * width..((strip + 1) * width).min(m);
         f(Part {
             rows: a
