@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::instance::Instance;
 use dinrail_core::hal;
 use dinrail_wgsl::Features;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 /// How to use devices.
@@ -78,8 +79,9 @@ impl Backend {
         self.found().as_ref().err().map(String::as_str)
     }
 
-    /// How many complaints the validation layer had; `None` where it doesn't look on.
-    pub fn complaints(&self) -> Option<usize> {
+    /// The number of complaints that the validation layer has had, and goes on to have until the backend is dropped;
+    /// `None` where it doesn't look on.
+    pub fn complaints(&self) -> Option<Arc<AtomicUsize>> {
         self.found().as_ref().ok()?.instance.messages()
     }
 

@@ -5,6 +5,7 @@ use crate::physical::Physical;
 use ash::vk;
 use dinrail_core::hal::DeviceKind;
 use std::ffi::{CStr, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// An instance, given back when dropped.
@@ -12,8 +13,8 @@ pub struct Instance {
     /// The functions of the instance.
     pub api: ash::Instance,
     debug: Option<(ash::ext::debug_utils::Instance, vk::DebugUtilsMessengerEXT)>,
-    /// Messages of the validation layer so far. In a box: the layer holds its address.
-    messages: Box<AtomicUsize>,
+    /// Messages of the validation layer so far. Shared: the layer holds its address.
+    messages: Arc<AtomicUsize>,
     /// Keeps the loader library open; dropped last.
     _entry: ash::Entry,
 }
@@ -81,7 +82,7 @@ impl Instance {
         // SAFETY: every name is a constant, and the structures outlive the call.
         let api = unsafe { entry.create_instance(&info, None) };
         let api = api.map_err(|e| format!("no Vulkan instance can be made: {e}"))?;
-        let messages = Box::new(AtomicUsize::new(0));
+        let messages = Arc::new(AtomicUsize::new(0));
         let mut this = Self { api, debug: None, messages, _entry: entry };
         if validate {
             this.listen();
@@ -110,8 +111,8 @@ impl Instance {
     }
 
     /// Messages of the validation layer so far; `None` where it isn't installed or wasn't asked for.
-    pub fn messages(&self) -> Option<usize> {
-        self.debug.as_ref().map(|_| self.messages.load(Ordering::Relaxed))
+    pub fn messages(&self) -> Option<Arc<AtomicUsize>> {
+        self.debug.as_ref().map(|_| self.messages.clone())
     }
 
     /// The devices that can be used, best first.
