@@ -98,8 +98,25 @@ impl<const N: usize> Registry<N> {
         }
     }
 
+    /// What look-ups see, in their order: a backend that was [registered over](Self::register_over) a built-in one stands
+    /// in its place.
     fn entries(&self) -> impl Iterator<Item = (Handle, Entry)> + '_ {
-        (0..self.built_in.len() + N).filter_map(|i| self.entry(i))
+        let built_in = self.built_in.len();
+        (0..built_in + N).filter_map(move |i| match self.built_in.get(i) {
+            Some(b) => self.cover(*b).or_else(|| self.entry(i)),
+            None => self.entry(i).filter(|(_, e)| !self.covers(e)),
+        })
+    }
+
+    fn cover(&self, built_in: &dyn Backend) -> Option<(Handle, Entry)> {
+        (self.built_in.len()..self.built_in.len() + N)
+            .filter_map(|i| self.entry(i))
+            .find(|(_, e)| matches!(e, Entry::Backend(b) if same_name(b.name(), built_in.name())))
+    }
+
+    fn covers(&self, entry: &Entry) -> bool {
+        let Entry::Backend(b) = entry else { return false };
+        self.built_in.iter().any(|built_in| same_name(b.name(), built_in.name()))
     }
 
     /// All backends, built-in ones first, with their handles.
@@ -191,7 +208,16 @@ impl<const N: usize> Registry<N> {
     /// [`Error::Full`] when all `N` slots are taken, [`Error::NameTaken`] for a different backend of the same name,
     /// [`Error::Busy`] when another context is registering at this moment. Nothing is changed then.
     pub fn register(&self, backend: &'static dyn Backend) -> Result<Handle> {
-        self.add(Entry::Backend(backend))
+        self.add(Entry::Backend(backend), false)
+    }
+
+    /// As [`register`](Self::register), but a built-in backend of the same name is no obstacle: this one takes its place in
+    /// all look-ups until it is taken out of use. The handle of the built-in one stays valid.
+    ///
+    /// # Errors
+    /// As `register`; [`Error::NameTaken`] for a run-time backend of the same name.
+    pub fn register_over(&self, backend: &'static dyn Backend) -> Result<Handle> {
+        self.add(Entry::Backend(backend), true)
     }
 
     /// Adds a single device. Otherwise as [`register`](Self::register).
@@ -199,31 +225,35 @@ impl<const N: usize> Registry<N> {
     /// # Errors
     /// As `register`.
     pub fn register_device(&self, device: &'static dyn Device) -> Result<Handle> {
-        self.add(Entry::Device(device))
+        self.add(Entry::Device(device), false)
     }
 
-    fn add(&self, entry: Entry) -> Result<Handle> {
-        if let Some((handle, _)) = self.entries().find(|(_, e)| e.same(&entry)) {
+    fn handle_of(&self, entry: &Entry) -> Option<Handle> {
+        (0..self.built_in.len() + N)
+            .filter_map(|i| self.entry(i))
+            .find_map(|(h, e)| e.same(entry).then_some(h))
+    }
+
+    fn add(&self, entry: Entry, over: bool) -> Result<Handle> {
+        if let Some(handle) = self.handle_of(&entry) {
             return Ok(handle);
         }
         if N == 0 {
             return Err(Error::Full { what: What::Backends, need: 1, have: 0 });
         }
-        self.gate.pass(|| self.add_alone(entry)).unwrap_or(Err(Error::Busy))
+        self.gate.pass(|| self.add_alone(entry, over)).unwrap_or(Err(Error::Busy))
     }
 
     #[allow(unsafe_code)]
-    fn add_alone(&self, entry: Entry) -> Result<Handle> {
+    fn add_alone(&self, entry: Entry, over: bool) -> Result<Handle> {
+        let stays = |h: Handle| !over || h.index() >= self.built_in.len();
         let taken = match entry {
-            Entry::Backend(b) => self.backend_by_name(b.name()).is_some(),
+            Entry::Backend(b) => self.backend_by_name(b.name()).is_some_and(|(h, _)| stays(h)),
             Entry::Device(d) => self.device_by_name(d.name()).is_some(),
         };
         if taken {
             // Somebody may have added this very entry since the caller looked.
-            return match self.entries().find(|(_, e)| e.same(&entry)) {
-                Some((handle, _)) => Ok(handle),
-                None => Err(Error::NameTaken),
-            };
+            return self.handle_of(&entry).ok_or(Error::NameTaken);
         }
         for (i, slot) in self.slots.iter().enumerate() {
             let index = (self.built_in.len() + i) as u16;
@@ -251,9 +281,9 @@ impl<const N: usize> Registry<N> {
     /// As `register`, but never busy.
     pub fn register_mut(&mut self, backend: &'static dyn Backend) -> Result<Handle> {
         let entry = Entry::Backend(backend);
-        match self.entries().find(|(_, e)| e.same(&entry)) {
-            Some((handle, _)) => Ok(handle),
-            None => self.add_alone(entry),
+        match self.handle_of(&entry) {
+            Some(handle) => Ok(handle),
+            None => self.add_alone(entry, false),
         }
     }
 

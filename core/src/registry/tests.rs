@@ -99,6 +99,31 @@ fn built_in_backends_stay() {
 }
 
 #[test]
+fn one_registered_over_a_built_in_stands_in_its_place() {
+    let built_in: &'static [&'static dyn Backend] =
+        std::vec![toy("cpu", DeviceKind::Cpu) as _, toy("slow", DeviceKind::Cpu) as _].leak();
+    let r = Registry::<3>::new(built_in);
+    let (mine, other) = (toy("CPU", DeviceKind::Cpu), toy("Cpu", DeviceKind::Cpu));
+    assert_eq!(r.register(mine), Err(Error::NameTaken));
+    let (old, _) = r.backend_by_name("cpu").unwrap();
+    let handle = r.register_over(mine).unwrap();
+    assert_eq!(r.register_over(mine), Ok(handle));
+    assert_eq!(r.register(mine), Ok(handle));
+    assert_eq!(r.register_over(other), Err(Error::NameTaken));
+    let names = || r.backends().map(|(_, b)| b.name()).collect::<Vec<_>>();
+    assert_eq!(names(), ["CPU", "slow"]);
+    assert_eq!(r.best_device().unwrap().name(), "CPU");
+    assert_eq!(r.backend_by_name("cpu").unwrap().0, handle);
+    assert_eq!(r.device_count(), 2);
+    // The one behind is still there for those who hold it.
+    assert_eq!(r.backend(old).unwrap().name(), "cpu");
+    assert_eq!(r.register(built_in[0]), Ok(old));
+    r.unregister(handle).unwrap();
+    assert_eq!(names(), ["cpu", "slow"]);
+    assert_eq!(r.backend_by_name("CPU").unwrap().0, old);
+}
+
+#[test]
 fn look_ups_go_on_while_others_register() {
     static R: Registry<64> = Registry::new(&[]);
     let done = core::sync::atomic::AtomicBool::new(false);
