@@ -87,6 +87,7 @@ pub(crate) struct Translation {
     lent: Vec<Option<Box<BufferState>>>,
     /// Row numbers to be looked at each time.
     rows: Vec<Rows>,
+    nodes: usize,
 }
 
 impl Drop for Translation {
@@ -123,6 +124,11 @@ impl Translation {
         Ok(self.graph.map(NonNull::as_ptr))
     }
 
+    /// How many tensors it holds.
+    pub(crate) const fn nodes(&self) -> usize {
+        self.nodes
+    }
+
     /// What the slots are bound to.
     pub(crate) fn bound(state: &State, program: &Program<'_>) -> Vec<Bound> {
         let of = |b: &dinrail_core::program::Binding<'_>| {
@@ -147,8 +153,14 @@ impl Translation {
         let needed = needed(nodes, program);
         let count = needed.iter().filter(|&&n| n).count();
         let ctx = context(&fns, count)?;
-        let mut this =
-            Self { graph: None, ctx, free: fns.free, lent: Vec::new(), rows: Vec::new() };
+        let mut this = Self {
+            graph: None,
+            ctx,
+            free: fns.free,
+            lent: Vec::new(),
+            rows: Vec::new(),
+            nodes: count,
+        };
         this.lent = lend(state, program, &needed)?;
         if state.device.kind() == DeviceKind::Cpu {
             this.rows = rows::of(program);

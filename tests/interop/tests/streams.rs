@@ -194,6 +194,39 @@ fn the_plug_in_sees_the_graph() {
     assert!(read(library, "prepared") > prepared);
 }
 
+/// A caller with another graph each time: old translations go, and memory stays flat.
+#[test]
+fn old_translations_go() {
+    let Some((library, _alone)) = pretend() else { return };
+    let device = library.device(0).unwrap();
+    let arena = Buffer::new(device.buffer_type(), 1 << 20).unwrap();
+    let bindings = [Binding::new(&arena)];
+    let stream = device.open(&Params { threads: None, text: Some("fast") }).unwrap();
+    let resident = || {
+        let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        text.split(' ').nth(1).and_then(|n| n.parse::<usize>().ok()).map_or(0, |n| n * 4096)
+    };
+    let mut before = 0;
+    for n in 1..=3000 {
+        let mut buf = GraphBuf::<64>::new();
+        let mut b = buf.builder();
+        let mut x = b.input(DType::F32, [n, 1, 1, 1]);
+        for _ in 0..50 {
+            x = b.sqr(x);
+        }
+        b.output(x);
+        b.finish().unwrap();
+        let plan = PlanBuf::<64>::new(buf.graph(), &Options::DEFAULT).unwrap();
+        let program = Program::new(buf.graph(), plan.plan(), &bindings).unwrap();
+        stream.compute(&program).unwrap();
+        if n == 1500 {
+            before = resident();
+        }
+    }
+    let grown = resident().saturating_sub(before);
+    assert!(grown < 8 << 20, "memory grew by {grown} bytes");
+}
+
 #[test]
 fn failures_become_errors() {
     let Some((library, _alone)) = pretend() else { return };
