@@ -44,13 +44,26 @@ pub(super) struct Mem<'a> {
     memory: PhantomData<&'a core::cell::Cell<u8>>,
 }
 
+/// Bytes from the first to the last element. As [`Desc::bytes`], which core has called before: nothing wraps here.
+#[inline]
+fn span(desc: &Desc) -> usize {
+    if desc.is_empty() {
+        return 0;
+    }
+    let (block, size) = (desc.dtype.block_len(), desc.dtype.block_bytes());
+    let blocks = if block == 1 { desc.ne[0] } else { desc.ne[0] / block };
+    let last = blocks.wrapping_sub(1).wrapping_mul(desc.nb[0]);
+    last.wrapping_add(desc.row_offset(desc.ne[1] - 1, desc.ne[2] - 1, desc.ne[3] - 1))
+        .wrapping_add(size)
+}
+
 impl<'a> Mem<'a> {
     /// # Safety
     /// * The operand is valid for what its description says during `'a`, the result of a kernel for writes too.
     /// * No other thread writes bytes meanwhile that are used through this, and none uses bytes that are written
     ///   through this: workers divide the result, and meet at a barrier before they use each other's bytes.
     pub unsafe fn new(operand: &Operand<'a>) -> Self {
-        let len = operand.desc.bytes();
+        let len = span(operand.desc);
         Self { desc: operand.desc, ptr: operand.ptr, len, memory: PhantomData }
     }
 

@@ -15,8 +15,11 @@ impl Rows {
     /// Rows number `range` of a tensor with lengths `ne`.
     pub fn new(ne: &[usize; 4], range: Range<usize>) -> Self {
         let (n1, n2) = (ne[1].max(1), ne[2].max(1));
-        let r = range.start;
-        Self { ne: *ne, at: [r % n1, r / n1 % n2, r / n1 / n2], left: range.len() }
+        let at = match range.start {
+            0 => [0; 3],
+            r => [r % n1, r / n1 % n2, r / n1 / n2],
+        };
+        Self { ne: *ne, at, left: range.len() }
     }
 }
 
@@ -72,6 +75,10 @@ impl Cursor {
         }
         let mut rest = start / block;
         let at = ne.map(|n| {
+            // The start is by far the most frequent place, and divisions are slow.
+            if rest == 0 {
+                return 0;
+            }
             let i = rest % n.max(1);
             rest /= n.max(1);
             i
@@ -113,6 +120,9 @@ impl Cursor {
 
 /// This worker's range of `n` elements, cut at multiples of `unit`.
 pub(super) fn share(worker: &Worker<'_>, n: usize, unit: usize) -> Range<usize> {
+    if worker.count() == 1 {
+        return 0..n;
+    }
     let units = worker.share(n.div_ceil(unit));
     (units.start * unit).min(n)..(units.end * unit).min(n)
 }
