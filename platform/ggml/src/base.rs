@@ -94,6 +94,9 @@ pub(crate) fn find(
     prefix: &str,
     path: &Path,
 ) -> Result<Option<Base>, LoadError> {
+    // Windows looks for a symbol in one library only, not in those that it depends on.
+    #[cfg(windows)]
+    let held = held.or_else(|| open_beside(path));
     let look = |name: &str| {
         let name = format!("{prefix}{name}");
         plugin.symbol(&name).or_else(|| held.as_ref()?.symbol(&name))
