@@ -10,11 +10,12 @@ const TOKENS: [u32; 18] =
     [1, 403, 407, 261, 378, 432, 383, 286, 261, 376, 298, 315, 421, 395, 317, 426, 338, 401];
 
 /// Logits behind all of [`TOKENS`].
-fn logits(options: Options, threads: usize, cut: &[usize]) -> Vec<Vec<f32>> {
-    let file = stories("stories260K-Q8_0");
+fn logits(name: &str, options: Options, threads: usize, cut: &[usize]) -> Vec<Vec<f32>> {
+    let file = stories(name);
+    // The oracle has one thread and no kernels that differ by batch.
     devices()
         .into_iter()
-        .filter(|d| threads == 1 || d.name() != "Reference")
+        .filter(|d| d.name() != "Reference")
         .map(|device| {
             with_session(device, &file, options, threads, |run| {
                 let mut logits = vec![0.0; run.vocab()];
@@ -40,33 +41,38 @@ fn near(a: &[Vec<f32>], b: &[Vec<f32>], bound: f32) {
 
 #[test]
 fn however_the_tokens_are_cut_the_logits_are_the_same() {
-    let all = logits(Options::context(32), 1, &[]);
-    assert!(all.iter().all(|l| l.iter().all(|x| x.is_finite())));
-    // Sums may be taken in another order for another number of tokens.
-    near(&all, &logits(Options { batch: 1, ..Options::context(32) }, 1, &[]), 1e-3);
-    near(&all, &logits(Options { batch: 7, ..Options::context(32) }, 1, &[3, 1]), 1e-3);
-    // Hidden cells of the cache cost nothing and change nothing.
-    near(&all, &logits(Options::context(18), 1, &[]), 1e-3);
-    near(&all, &logits(Options { cache: DType::F32, ..Options::context(32) }, 1, &[]), 0.1);
+    // Sums may be taken in another order for another number of tokens. Where activations are rounded to 8 bits, the
+    // smallest difference sends some of them the other way: see `reference.rs` for that bound.
+    for (name, bound, cache_bound) in
+        [("stories260K-f32", 1e-3, 0.05), ("stories260K-Q8_0", 0.5, 0.5)]
+    {
+        let of = |options, cut: &[usize]| logits(name, options, 1, cut);
+        let all = of(Options::context(32), &[]);
+        assert!(all.iter().all(|l| l.iter().all(|x| x.is_finite())));
+        near(&all, &of(Options { batch: 1, ..Options::context(32) }, &[]), bound);
+        near(&all, &of(Options { batch: 7, ..Options::context(32) }, &[3, 1]), bound);
+        // Hidden cells of the cache change nothing.
+        near(&all, &of(Options::context(18), &[]), bound);
+        near(&all, &of(Options { cache: DType::F32, ..Options::context(32) }, &[]), cache_bound);
+    }
 }
 
 #[test]
 fn the_number_of_threads_does_not_change_a_bit() {
-    let bits = |threads, cut: &[usize]| -> Vec<u32> {
-        let of_all = logits(Options::context(32), threads, cut);
-        of_all.iter().rev().take(1).flatten().map(|x| x.to_bits()).collect()
-    };
-    if devices().iter().all(|d| d.name() == "Reference") {
-        return;
+    for name in ["stories260K-f32", "stories260K-Q8_0", "stories260K-Q4_0"] {
+        for cut in [&[][..], &[1; 17], &[3, 2, 8]] {
+            let bits = |threads| -> Vec<u32> {
+                let of_all = logits(name, Options::context(32), threads, cut);
+                of_all.iter().flatten().map(|x| x.to_bits()).collect()
+            };
+            assert_eq!(bits(1), bits(2), "{name}, {cut:?}");
+        }
     }
-    assert_eq!(bits(1, &[]), bits(2, &[]));
-    let singles = [1; 17];
-    assert_eq!(bits(1, &singles), bits(2, &singles));
 }
 
 #[test]
 fn positions_are_kept_and_forgotten() {
-    let file = stories("stories260K-Q8_0");
+    let file = stories("stories260K-f32");
     with_session(devices()[0], &file, Options::context(8), 1, |run| {
         let (mut first, mut again) = (vec![0.0; 512], vec![0.0; 512]);
         run.eval(&TOKENS[..6], &mut first).unwrap();

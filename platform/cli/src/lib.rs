@@ -1,2 +1,71 @@
-//! The program dinrail.
-#![no_std]
+//! The program `dinrail`: a small front end to everything in the workspace.
+//!
+//! One file per command. [`errors`] says what an error becomes (one line and an exit code), [`output`] is the only place
+//! that prints.
+#![warn(missing_docs)]
+
+pub mod bench;
+pub mod devices;
+pub mod engine;
+pub mod errors;
+pub mod inspect;
+pub mod models;
+pub mod output;
+pub mod plan;
+pub mod registry;
+pub mod run;
+pub mod story;
+
+use clap::{Parser, Subcommand};
+use errors::Error;
+use std::process::ExitCode;
+
+/// Tensor computing for programs that must fit: runs language models on the best backend that is compiled in.
+///
+/// Without a command, shows the devices and tells a story.
+#[derive(Debug, Parser)]
+#[command(name = "dinrail", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Lists the backends and devices that are compiled in
+    Devices(devices::Args),
+    /// Continues a text
+    Run(run::Args),
+    /// Shows what is in a GGUF file, and whether it can be run here
+    Inspect(inspect::Args),
+    /// Measures tokens per second of prompt and generation
+    Bench(bench::Args),
+    /// Shows how the planner packs a model's intermediate results
+    Plan(plan::Args),
+}
+
+/// Runs the program on the process's arguments.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return errors::usage(&e),
+    };
+    if let Err(e) = dinrail::environment::apply() {
+        return Error::new(e).report();
+    }
+    let result = match &cli.command {
+        None => story::run(),
+        Some(Command::Devices(args)) => devices::run(args),
+        Some(Command::Run(args)) => run::run(args),
+        Some(Command::Inspect(args)) => inspect::run(args),
+        Some(Command::Bench(args)) => bench::run(args),
+        Some(Command::Plan(args)) => plan::run(args),
+    };
+    match result.and_then(|()| output::flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => e.report(),
+    }
+}
+
+/// What a command answers.
+pub type Result<T = (), E = Error> = core::result::Result<T, E>;

@@ -4,10 +4,10 @@
 pub mod edit;
 pub mod exact;
 
-use dinrail_core::hal::{Backend as _, Device, Params};
+use dinrail::host::map::Mapped;
+use dinrail_core::hal::{Device, Params};
 use dinrail_core::program::Binding;
 use dinrail_gguf::File;
-use dinrail_host::map::Mapped;
 use dinrail_llm::session::{Memory, Options, Session};
 use std::path::PathBuf;
 
@@ -42,9 +42,7 @@ pub fn smollm2() -> Option<File<'static>> {
 }
 
 pub fn devices() -> Vec<&'static dyn Device> {
-    static REFERENCE: dinrail_reference::Backend =
-        dinrail_reference::Backend::new(Some(&dinrail_host::HEAP));
-    vec![REFERENCE.device(0).unwrap()]
+    dinrail::registry().devices().collect()
 }
 
 pub struct Case {

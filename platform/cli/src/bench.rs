@@ -1,0 +1,186 @@
+//! `dinrail bench`
+
+use crate::engine::{self, Model};
+use crate::output::{self, Align, Progress, Table};
+use crate::{Error, Result, registry, run};
+use dinrail::program::Binding;
+use dinrail_llm::sampler::Rng;
+use dinrail_llm::session::{Memory, Options, Session};
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Model file (GGUF)
+    #[arg(short, long, value_name = "FILE")]
+    model: PathBuf,
+    /// Tokens of the prompt; 0 leaves the test out
+    #[arg(short = 'p', long, value_name = "N", default_value_t = 128)]
+    prompt: usize,
+    /// Tokens to generate; 0 leaves the test out
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 64)]
+    tokens: usize,
+    /// Threads, for devices that use the host's
+    #[arg(short, long, value_name = "T")]
+    threads: Option<usize>,
+    /// Repetitions of each test
+    #[arg(short, long, value_name = "REPS", default_value_t = 5)]
+    reps: usize,
+    /// Tokens of a prompt that go through the graph at a time
+    #[arg(short, long, value_name = "N", default_value_t = 512)]
+    batch: usize,
+    /// Device to run on, instead of the best one
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One test's numbers.
+struct Outcome {
+    prompt: usize,
+    tokens: usize,
+    seconds: Vec<f64>,
+}
+
+fn mean(x: impl Iterator<Item = f64> + Clone) -> f64 {
+    x.clone().sum::<f64>() / x.count().max(1) as f64
+}
+
+/// Standard deviation of a sample.
+fn deviation(x: impl Iterator<Item = f64> + Clone) -> f64 {
+    let (m, n) = (mean(x.clone()), x.clone().count());
+    if n < 2 { 0.0 } else { (x.map(|v| (v - m).powi(2)).sum::<f64>() / (n - 1) as f64).sqrt() }
+}
+
+impl Outcome {
+    fn name(&self) -> String {
+        if self.prompt > 0 { format!("pp{}", self.prompt) } else { format!("tg{}", self.tokens) }
+    }
+
+    fn speeds(&self) -> impl Iterator<Item = f64> + Clone + '_ {
+        let n = (self.prompt + self.tokens) as f64;
+        self.seconds.iter().map(move |s| n / s.max(1e-12))
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// Whatever is wrong with file or device, or sizes that leave nothing to measure.
+pub fn run(args: &Args) -> Result {
+    if args.reps == 0 || args.prompt + args.tokens == 0 {
+        return Err(Error::new("nothing to measure: -r and one of -p and -n must be 1 or more"));
+    }
+    run::catch_interrupt();
+    let device = registry::device(args.device.as_deref())?;
+    let stream = registry::open(device, args.threads)?;
+    let threads = args.threads.unwrap_or_else(default_threads);
+    let model = Model::open(&args.model)?;
+    let file = model.file()?;
+    let weights = engine::weights(device, &file, args.json)?;
+    let context = args.prompt.max(args.tokens);
+    let options = Options { batch: args.batch.max(1), ..Options::context(context) };
+    let mut memory = Memory::new(file.header(), &stream, &options).map_err(|e| model.wrong(e))?;
+    let elements: u64 = file.tensors().map(|t| t.ne.iter().product::<u64>()).sum();
+    let mut bindings = [Binding::NONE; 3];
+    let mut session = memory.session(&stream, file.header(), &weights, &mut bindings)?;
+
+    let tests = [(args.prompt, 0), (0, args.tokens)];
+    let mut outcomes = Vec::new();
+    for (prompt, tokens) in tests.into_iter().filter(|(p, n)| p + n > 0) {
+        let seconds = measure(&mut session, prompt, tokens, args)?;
+        outcomes.push(Outcome { prompt, tokens, seconds });
+    }
+    if args.json {
+        let rows: Vec<serde_json::Value> = outcomes
+            .iter()
+            .map(|o| {
+                json!({
+                    "test": o.name(),
+                    "n_prompt": o.prompt,
+                    "n_gen": o.tokens,
+                    "avg_ns": (mean(o.seconds.iter().copied()) * 1e9) as u64,
+                    "stddev_ns": (deviation(o.seconds.iter().copied()) * 1e9) as u64,
+                    "avg_ts": mean(o.speeds()),
+                    "stddev_ts": deviation(o.speeds()),
+                    "samples_ts": o.speeds().collect::<Vec<_>>(),
+                    "n_threads": threads,
+                    "n_batch": args.batch,
+                    "device": device.name(),
+                    "level": device.level(),
+                    "model": args.model.display().to_string(),
+                    "model_size": file.as_bytes().len(),
+                    "model_n_params": elements,
+                })
+            })
+            .collect();
+        return output::json(&json!(rows));
+    }
+    let mut table = Table::new(&[
+        ("model", Align::Left),
+        ("size", Align::Right),
+        ("device", Align::Left),
+        ("level", Align::Left),
+        ("threads", Align::Right),
+        ("test", Align::Left),
+        ("tokens/s", Align::Right),
+    ]);
+    for o in &outcomes {
+        table.row(vec![
+            args.model.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            output::bytes(file.as_bytes().len() as u64),
+            device.name().to_owned(),
+            device.level().to_owned(),
+            threads.to_string(),
+            o.name(),
+            format!("{:.2} ± {:.2}", mean(o.speeds()), deviation(o.speeds())),
+        ]);
+    }
+    table.print()
+}
+
+fn default_threads() -> usize {
+    use dinrail::hal::host::Threads as _;
+    dinrail::host::THREADS.default_count()
+}
+
+/// Seconds of each repetition, after one that warms everything up.
+fn measure(
+    session: &mut Session<'_>,
+    prompt: usize,
+    tokens: usize,
+    args: &Args,
+) -> Result<Vec<f64>> {
+    let mut rng = Rng::new(1);
+    let vocab = session.vocab() as u32;
+    let ids: Vec<u32> = (0..prompt + tokens).map(|_| rng.next_u32() % vocab).collect();
+    let mut logits = vec![0.0; session.vocab()];
+    let mut seconds = Vec::with_capacity(args.reps);
+    let mut progress = Progress::new("measuring", args.reps as u64 + 1, args.json);
+    for rep in 0..=args.reps {
+        session.reset();
+        let start = Instant::now();
+        if prompt > 0 {
+            session.eval(&ids, &mut logits)?;
+        } else {
+            for id in &ids {
+                session.eval(core::slice::from_ref(id), &mut logits)?;
+                if run::stopped() {
+                    return Err(Error::Interrupted);
+                }
+            }
+        }
+        if rep > 0 {
+            seconds.push(start.elapsed().as_secs_f64());
+        }
+        if run::stopped() {
+            return Err(Error::Interrupted);
+        }
+        progress.at(rep as u64 + 1);
+    }
+    Ok(seconds)
+}

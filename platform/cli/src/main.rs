@@ -1,0 +1,5 @@
+//! The program `dinrail`.
+
+fn main() -> std::process::ExitCode {
+    dinrail_cli::main()
+}

@@ -1,0 +1,313 @@
+//! `dinrail run`
+
+use crate::engine::{self, Model};
+use crate::output::{self, Progress, style};
+use crate::{Error, Result, registry};
+use dinrail::program::Binding;
+use dinrail_llm::model::Config;
+use dinrail_llm::sampler::{self, Sampler};
+use dinrail_llm::session::{self, Memory, Next, Session};
+use dinrail_llm::tokenizer::{Any, Options, Tokenizer, Utf8Stream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Arguments.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Model file (GGUF)
+    #[arg(short, long, value_name = "FILE")]
+    model: PathBuf,
+    /// Text to continue
+    #[arg(short, long, default_value = "Once upon a time")]
+    prompt: String,
+    /// The most tokens to add
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
+    tokens: usize,
+    /// Device to run on, instead of the best one
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Threads, for devices that use the host's
+    #[arg(short, long, value_name = "T")]
+    threads: Option<usize>,
+    /// 0 takes the likeliest token each time; higher is more varied
+    #[arg(long, value_name = "X", default_value_t = sampler::Config::CHAT.temperature)]
+    temp: f32,
+    /// Choose among the K likeliest tokens only; 0 for all
+    #[arg(long, value_name = "K", default_value_t = sampler::Config::CHAT.top_k)]
+    top_k: usize,
+    /// Choose among the likeliest tokens that make up this share; 1 for all
+    #[arg(long, value_name = "P", default_value_t = sampler::Config::CHAT.top_p)]
+    top_p: f32,
+    /// Seed of the random choice; a new one each time if left out
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Positions to make room for; as many as are needed if left out
+    #[arg(long, value_name = "N")]
+    ctx: Option<usize>,
+    /// Only the continuation: no prompt, no remarks
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What to tell.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Text to continue.
+    pub prompt: String,
+    /// The most tokens to add.
+    pub tokens: usize,
+    /// Device by name.
+    pub device: Option<String>,
+    /// Threads.
+    pub threads: Option<usize>,
+    /// How to choose.
+    pub sampling: sampler::Config,
+    /// Positions.
+    pub context: Option<usize>,
+    /// No remarks.
+    pub quiet: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Whatever is wrong with file, device or prompt.
+pub fn run(args: &Args) -> Result {
+    let seed = args.seed.unwrap_or_else(new_seed);
+    let request = Request {
+        prompt: args.prompt.clone(),
+        tokens: args.tokens,
+        device: args.device.clone(),
+        threads: args.threads,
+        sampling: sampler::Config {
+            temperature: args.temp,
+            top_k: args.top_k,
+            top_p: args.top_p,
+            seed,
+            ..sampler::Config::CHAT
+        },
+        context: args.ctx,
+        quiet: args.quiet,
+    };
+    // Mistakes on the command line before those in the file.
+    let device = registry::device(args.device.as_deref())?;
+    drop(registry::open(device, args.threads)?);
+    let report = tell(&Model::open(&args.model)?, &request)?;
+    if !request.quiet {
+        report.notes().into_iter().for_each(output::note);
+    }
+    report.end()
+}
+
+/// A seed that differs from run to run.
+pub fn new_seed() -> u64 {
+    use std::hash::{BuildHasher as _, RandomState};
+    RandomState::new().hash_one(std::process::id()) & u64::from(u32::MAX)
+}
+
+/// What happened.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Tokens of the prompt, and how long they took.
+    pub prompt: (usize, Duration),
+    /// Tokens of the continuation that were evaluated, and how long they took.
+    pub generation: (usize, Duration),
+    /// Why it ended, if neither the model nor the number of tokens ended it.
+    pub remark: Option<String>,
+    /// Whether Ctrl-C ended it.
+    pub interrupted: bool,
+    /// Seed of the random choice, if there was one.
+    pub seed: Option<u64>,
+}
+
+fn per_second((n, time): (usize, Duration)) -> f64 {
+    if n == 0 { 0.0 } else { n as f64 / time.as_secs_f64().max(1e-9) }
+}
+
+impl Report {
+    /// Lines for people.
+    pub fn notes(&self) -> Vec<String> {
+        let part = |name: &str, what: (usize, Duration)| {
+            format!(
+                "{name}: {} tokens in {:.3} s, {:.1} tokens per second",
+                what.0,
+                what.1.as_secs_f64(),
+                per_second(what)
+            )
+        };
+        let mut notes = Vec::new();
+        notes.extend(self.remark.clone());
+        notes.push(part("prompt", self.prompt));
+        notes.push(part("generation", self.generation));
+        notes.extend(self.seed.map(|seed| format!("seed: {seed}")));
+        notes
+    }
+
+    /// The command's result.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if it was.
+    pub fn end(&self) -> Result {
+        if self.interrupted { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// From here on Ctrl-C asks for an end; a second one takes it.
+pub fn catch_interrupt() {
+    // Without a handler Ctrl-C still ends the program, only less politely.
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+}
+
+/// Whether Ctrl-C was pressed.
+pub fn stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
+/// Continues a text on standard output.
+///
+/// # Errors
+/// Whatever is wrong with file, device or prompt.
+pub fn tell(model: &Model, request: &Request) -> Result<Report> {
+    catch_interrupt();
+    let device = registry::device(request.device.as_deref())?;
+    let stream = registry::open(device, request.threads)?;
+    let mut sampler = Sampler::new(request.sampling)?;
+    let file = model.file()?;
+    let header = file.header();
+    let config = Config::read(header).map_err(|e| model.wrong(e))?;
+    let tokenizer = Any::new(header).map_err(|e| model.wrong(e))?;
+    let ids = tokenizer.tokens(request.prompt.as_bytes(), Options::PROMPT)?;
+    if ids.is_empty() {
+        return Err(Error::new("--prompt: this prompt makes no token; give at least one word"));
+    }
+    let context = context(request, &config, ids.len())?;
+    let batch = ids.len().clamp(1, 256);
+    let size = session::Options { batch, ..session::Options::context(context) };
+    let weights = engine::weights(device, &file, request.quiet)?;
+    let mut memory =
+        Memory::new(header, &stream, &size).map_err(|e| too_large(model, &e, context))?;
+    let mut bindings = [Binding::NONE; 3];
+    let session = memory.session(&stream, header, &weights, &mut bindings)?;
+    if !request.quiet {
+        output::note(engine::headline(model, &file, &stream));
+    }
+    let mut teller =
+        Teller { session, tokenizer, text: Utf8Stream::new(), report: Report::default() };
+    if request.sampling.temperature > 0.0 {
+        teller.report.seed = Some(request.sampling.seed);
+    }
+    teller.tell(request, &ids, &mut sampler)?;
+    Ok(teller.report)
+}
+
+/// An error of [`Memory::new`], with what to do where there is too little memory.
+fn too_large(model: &Model, e: &session::Error, context: usize) -> Error {
+    match e {
+        session::Error::Core(
+            dinrail::Error::OutOfMemory { .. }
+            | dinrail::Error::Size(_)
+            | dinrail::Error::Full { .. },
+        ) => model.wrong(format_args!("{e}; a --ctx below {context} takes less")),
+        _ => model.wrong(e),
+    }
+}
+
+/// How many positions to make room for.
+fn context(request: &Request, config: &Config, prompt: usize) -> Result<usize> {
+    let need = prompt.saturating_add(request.tokens.max(1));
+    match request.context {
+        Some(0) => Err(Error::new("--ctx 0: give at least the length of the prompt and 1 more")),
+        Some(n) if prompt > n => Err(Error::new(format_args!(
+            "--prompt: {prompt} tokens do not fit --ctx {n}; shorten the prompt or raise --ctx to {need}"
+        ))),
+        Some(n) => Ok(n),
+        None if prompt > config.context => Err(Error::new(format_args!(
+            "--prompt: {prompt} tokens do not fit the {} that the model was trained for; shorten the prompt, or \
+             force it with --ctx {need}",
+            config.context
+        ))),
+        None => Ok(need.min(config.context)),
+    }
+}
+
+struct Teller<'a> {
+    session: Session<'a>,
+    tokenizer: Any<'a>,
+    text: Utf8Stream,
+    report: Report,
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, request: &Request, ids: &[u32], sampler: &mut Sampler) -> Result {
+        let mut logits = vec![0.0; self.session.vocab()];
+        let mut scratch = vec![0; sampler.config().scratch_len(logits.len())];
+        if !request.quiet {
+            let dim = style::DIM;
+            output::piece(&format!("{dim}{}{dim:#}", request.prompt))?;
+        }
+        let start = Instant::now();
+        let mut progress = Progress::new("prompt", ids.len() as u64, request.quiet);
+        let evaluated = self.session.eval_with(ids, &mut logits, |done| {
+            progress.at(done as u64);
+            if stopped() { Next::Stop } else { Next::Go }
+        });
+        drop(progress);
+        self.report.prompt = (self.session.used(), start.elapsed());
+        match evaluated {
+            Err(session::Error::Core(dinrail::Error::Cancelled)) => {}
+            other => other?,
+        }
+        let start = Instant::now();
+        let mut made = 0;
+        while made < request.tokens && !stopped() {
+            let id = sampler.sample(&mut logits, &[], &mut scratch)?;
+            if self.tokenizer.is_eog(id) {
+                break;
+            }
+            self.print(id)?;
+            made += 1;
+            if made == request.tokens {
+                break;
+            }
+            if self.session.left() == 0 {
+                self.report.remark = Some(format!(
+                    "stopped: all {} positions are in use; --ctx gives more",
+                    self.session.context()
+                ));
+                break;
+            }
+            self.session.eval(&[id], &mut logits)?;
+            self.report.generation = (self.report.generation.0 + 1, start.elapsed());
+        }
+        self.report.interrupted = stopped();
+        let mut rest = Ok(());
+        self.text.finish(|part| rest = output::text(part));
+        rest?;
+        output::line("")?;
+        output::flush()
+    }
+
+    fn print(&mut self, id: u32) -> Result {
+        let mut piece = [0; 256];
+        let result = match self.tokenizer.piece(id, false, &mut piece) {
+            Ok(len) => {
+                let mut result = Ok(());
+                self.text.push(piece.get(..len).unwrap_or(&[]), |part| {
+                    if result.is_ok() {
+                        result = output::text(part);
+                    }
+                });
+                result
+            }
+            Err(e) => Err(Error::from(e)),
+        };
+        result.and_then(|()| output::flush())
+    }
+}
