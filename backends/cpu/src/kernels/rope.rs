@@ -17,6 +17,16 @@ struct Factors {
     sin: [f32; CACHE],
 }
 
+impl Factors {
+    /// Sets element `i`, which is below [`CACHE`].
+    #[inline(always)]
+    fn set(&mut self, i: usize, cos: f32, sin: f32) {
+        if let (Some(c), Some(s)) = (self.cos.get_mut(i), self.sin.get_mut(i)) {
+            (*c, *s) = (cos, sin);
+        }
+    }
+}
+
 /// The angles of one position, pair after pair.
 ///
 /// The frequencies are made by repeated multiplication in f32, as ggml makes them: at large positions the rounding of
@@ -127,18 +137,14 @@ unsafe fn run<S: Simd, E: Elem>(s: S, args: &Args<'_>) -> Result<()> {
         let mut done = 0;
         while done < dims / 2 {
             let pairs = (dims / 2 - done).min(CACHE / per_pair);
-            for (cos, sin) in cache
-                .cos
-                .chunks_exact_mut(per_pair)
-                .zip(cache.sin.chunks_exact_mut(per_pair))
-                .take(pairs)
-            {
+            for i in 0..pairs {
                 // SAFETY: core has checked that there is a factor for each pair.
-                let (c, v) = unsafe { angles.next() };
-                cos.fill(c);
-                sin.fill(v);
-                if let [minus, _] = sin {
-                    *minus = -v;
+                let (cos, sin) = unsafe { angles.next() };
+                if neox {
+                    cache.set(i, cos, sin);
+                } else {
+                    cache.set(2 * i, cos, -sin);
+                    cache.set(2 * i + 1, cos, sin);
                 }
             }
             for i1 in first..last {

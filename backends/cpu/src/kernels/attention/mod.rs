@@ -188,9 +188,9 @@ unsafe fn run<S: Simd, T: Source>(s: S, args: &Args<'_>) -> Result<()> {
         (true, _) => (units, 1),
     };
     while unit < units {
-        let (kv_head, rest) = (unit % cut.kv_heads, unit / cut.kv_heads);
-        let (tile, rest) = (rest % cut.tiles, rest / cut.tiles);
-        let (part, sequence) = (rest % cut.parts, rest / cut.parts);
+        let (kv_head, rest) = take(unit, cut.kv_heads);
+        let (tile, rest) = take(rest, cut.tiles);
+        let (part, sequence) = take(rest, cut.parts);
         let first = tile * cut.tile;
         let count = cut.tile.min(cut.rows - first);
         let key = part * cut.part;
@@ -227,13 +227,20 @@ unsafe fn run<S: Simd, T: Source>(s: S, args: &Args<'_>) -> Result<()> {
         args.worker.wait();
         let rows = cut.rows * cut.kv_heads * cut.sequences;
         for r in args.worker.share(rows) {
-            let (kv_head, rest) = (r % cut.kv_heads, r / cut.kv_heads);
-            let at = problem.place(kv_head, rest / cut.rows, rest % cut.rows);
+            let (kv_head, rest) = take(r, cut.kv_heads);
+            let (row, sequence) = take(rest, cut.rows);
+            let at = problem.place(kv_head, sequence, row);
             // SAFETY: every part was saved before the barrier, and the row is this worker's alone.
             unsafe { join(s, &problem, at, sinks, partials, &work) };
         }
     }
     Ok(())
+}
+
+/// Remainder and quotient, the divisor being at least 1.
+#[inline(always)]
+fn take(n: usize, by: usize) -> (usize, usize) {
+    (n % by.max(1), n / by.max(1))
 }
 
 /// Number of a row's partial result of a part.
@@ -279,6 +286,12 @@ impl Sums {
     }
 }
 
+/// `e^x` of one number.
+#[inline(always)]
+fn exp<S: Simd>(s: S, x: f32) -> f32 {
+    math::exp(s.map().splat(x)).first()
+}
+
 /// Joins the parts of a row in their order, and writes it.
 ///
 /// # Safety
@@ -317,7 +330,7 @@ unsafe fn join<S: Simd>(
         }
         // SAFETY: saved before.
         let m = unsafe { from.max.read_unaligned() };
-        let factor = if m == max { 1.0 } else { math::exp(s.map().splat(m - max)).first() };
+        let factor = if m == max { 1.0 } else { exp(s, m - max) };
         sum += part_sum * factor;
         // SAFETY: both rows have `dv` elements and are apart.
         unsafe { row::axpy::<S, F32>(s, factor, from.values.cast(), into.values, into.dv) };
@@ -351,12 +364,11 @@ unsafe fn finish<S: Simd>(
         let sink = unsafe { sink.read_unaligned() };
         // SAFETY: the workspace is this worker's own.
         let max = unsafe { from.max.read_unaligned() };
-        let one = |x: f32| math::exp(s.map().splat(x)).first();
         if sink > max {
-            factor = one(max - sink);
+            factor = exp(s, max - sink);
             sum = sum * factor + 1.0;
         } else if sink != f32::NEG_INFINITY {
-            sum += one(sink - max);
+            sum += exp(s, sink - max);
         }
     }
     let factor = if sum == 0.0 { 0.0 } else { factor / sum };

@@ -3,7 +3,7 @@
 //! Both keep a small block of the result in registers, so that each load of a key or value serves several rows.
 
 use super::CHUNK;
-use crate::kernels::vec::{Elem, LANES, Lanes, Simd};
+use crate::kernels::vec::{Elem, F32, LANES, Lanes, Simd};
 
 /// Rows of keys or values: the first one, and the distance in bytes.
 #[derive(Clone, Copy)]
@@ -41,10 +41,8 @@ pub(super) unsafe fn logits<S: Simd, E: Elem, const R: usize>(
         let mut acc = [[s.splat(0.0); 4]; R];
         let mut i = 0;
         while i + LANES <= d {
-            let rows: [S::F; R] = core::array::from_fn(|r| {
-                // SAFETY: `i + LANES <= d`.
-                unsafe { s.load(q[r].wrapping_add(i)) }
-            });
+            // SAFETY: `i + LANES <= d`.
+            let rows: [S::F; R] = q.map(|q| unsafe { s.load(q.wrapping_add(i)) });
             for j in 0..4 {
                 // SAFETY: `i + LANES <= d`.
                 let key = unsafe { E::load(s, keys[j].wrapping_add(i * E::SIZE)) };
@@ -55,12 +53,9 @@ pub(super) unsafe fn logits<S: Simd, E: Elem, const R: usize>(
             i += LANES;
         }
         if i < d {
-            let rows: [S::F; R] = core::array::from_fn(|r| {
-                // SAFETY: `d - i` elements are left.
-                unsafe {
-                    crate::kernels::vec::F32::load_part(s, q[r].wrapping_add(i).cast(), d - i)
-                }
-            });
+            // SAFETY: `d - i` elements are left.
+            let rows: [S::F; R] =
+                q.map(|q| unsafe { F32::load_part(s, q.wrapping_add(i).cast(), d - i) });
             for j in 0..4 {
                 // SAFETY: `d - i` elements are left.
                 let key = unsafe { E::load_part(s, keys[j].wrapping_add(i * E::SIZE), d - i) };
@@ -96,17 +91,15 @@ unsafe fn columns<S: Simd, E: Elem, const R: usize, const J: usize>(
 ) -> usize {
     let mut at = from;
     while at + J * LANES <= dv {
-        let mut acc: [[S::F; J]; R] = core::array::from_fn(|r| {
+        let mut acc: [[S::F; J]; R] = values.map(|row| {
             core::array::from_fn(|j| {
                 // SAFETY: `at + J * LANES <= dv`.
-                unsafe { s.load(values[r].wrapping_add(at + j * LANES)) }
+                unsafe { s.load(row.wrapping_add(at + j * LANES)) }
             })
         });
         for c in 0..count {
-            let w: [S::F; R] = core::array::from_fn(|r| {
-                // SAFETY: `c < count`.
-                s.splat(unsafe { weights[r].wrapping_add(c).read_unaligned() })
-            });
+            // SAFETY: `c < count`.
+            let w = weights.map(|w| s.splat(unsafe { w.wrapping_add(c).read_unaligned() }));
             let row = v.row(c).wrapping_add(at * E::SIZE);
             for j in 0..J {
                 // SAFETY: `at + J * LANES <= dv`.
@@ -151,7 +144,7 @@ pub(super) unsafe fn weighted<S: Simd, E: Elem, const R: usize, const J: usize>(
     for r in 0..R {
         let to = values[r].wrapping_add(at).cast::<u8>();
         // SAFETY: `left` elements are left.
-        let mut acc = unsafe { crate::kernels::vec::F32::load_part(s, to, left) };
+        let mut acc = unsafe { F32::load_part(s, to, left) };
         for c in 0..count {
             // SAFETY: `c < count`.
             let w = s.splat(unsafe { weights[r].wrapping_add(c).read_unaligned() });
@@ -160,7 +153,7 @@ pub(super) unsafe fn weighted<S: Simd, E: Elem, const R: usize, const J: usize>(
             acc = x.mul_add(w, acc);
         }
         // SAFETY: `left` elements are left.
-        unsafe { crate::kernels::vec::F32::store_part(s, to, acc, left) };
+        unsafe { F32::store_part(s, to, acc, left) };
     }
 }
 

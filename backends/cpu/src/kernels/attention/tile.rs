@@ -103,7 +103,8 @@ impl Tile<'_> {
     ) {
         // SAFETY: the caller's promise.
         unsafe { self.start(s, q) };
-        let direct = T::DIRECT && (T::WIDE || self.count <= DIRECT_ROWS);
+        // Where conversions are arithmetic rather than instructions, once is always cheaper (and smaller).
+        let direct = T::WIDE || T::DIRECT && S::WIDE && self.count <= DIRECT_ROWS;
         let (dk, dv) = (self.k.1, self.v.1);
         let mut first = from;
         while first < to {

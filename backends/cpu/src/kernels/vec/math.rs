@@ -71,15 +71,8 @@ pub(crate) fn sigmoid<F: Lanes>(x: F) -> F {
 pub(crate) fn tanh<F: Lanes>(x: F) -> F {
     let s = x.token();
     let z = x * x;
-    let p = horner!(
-        s,
-        z,
-        -5.704_988_7e-3,
-        2.063_908_8e-2,
-        -5.373_971_6e-2,
-        0.133_314_42,
-        -0.333_332_8
-    );
+    let p =
+        horner!(s, z, -5.704_988_7e-3, 2.063_908_8e-2, -5.373_971_6e-2, 0.133_314_42, -0.333_332_8);
     let small = (p * z).mul_add(x, x);
     let a = x.abs();
     let one = s.splat(1.0);
@@ -119,19 +112,6 @@ fn ln_positive<F: Lanes>(x: F) -> F {
     let y = e.mul_add(s.splat(LN2_HIGH), t + y);
     let inf = s.splat(f32::INFINITY);
     F::select(x.lt(inf), y, inf)
-}
-
-/// Natural logarithm: -inf for zeros, NaN for negative numbers and NaNs.
-#[inline(always)]
-pub(crate) fn ln<F: Lanes>(x: F) -> F {
-    let s = x.token();
-    let zero = s.splat(0.0);
-    let tiny = x.lt(s.splat(f32::MIN_POSITIVE));
-    let scaled = F::select(tiny, x * s.splat(8_388_608.0), x);
-    let y = ln_positive(scaled);
-    let y = F::select(tiny, y - s.splat(23.0 * core::f32::consts::LN_2), y);
-    let y = F::select(zero.lt(x), y, s.splat(f32::NAN));
-    F::select(x.abs().le(zero), s.splat(f32::NEG_INFINITY), y)
 }
 
 /// `log(1 + e^x)`; x itself above 20, as ggml has it.

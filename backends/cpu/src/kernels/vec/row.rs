@@ -1,62 +1,9 @@
-//! Sums and products of whole rows.
+//! Sums and other passes over whole rows.
 //!
 //! Every sum runs in four accumulators of eight lanes each, added up in a fixed order at the end: the result depends on
 //! the row and the level only, and the rounding error grows with an 32th of the length.
 
 use super::{Elem, F32, LANES, Lanes, Simd};
-
-/// `sum a[i] * b[i]` over `n` elements.
-///
-/// # Safety
-/// Both are readable for `n` elements; any alignment.
-#[inline(always)]
-pub(crate) unsafe fn dot<S: Simd, A: Elem, B: Elem>(
-    s: S,
-    a: *const u8,
-    b: *const u8,
-    n: usize,
-) -> f32 {
-    let mut acc = [s.splat(0.0); 4];
-    let mut i = 0;
-    while i + 4 * LANES <= n {
-        for (k, acc) in acc.iter_mut().enumerate() {
-            let at = i + k * LANES;
-            // SAFETY: `at + LANES <= n`.
-            let x = unsafe { A::load(s, a.wrapping_add(at * A::SIZE)) };
-            // SAFETY: `at + LANES <= n`.
-            let y = unsafe { B::load(s, b.wrapping_add(at * B::SIZE)) };
-            *acc = x.mul_add(y, *acc);
-        }
-        i += 4 * LANES;
-    }
-    let [mut first, second, third, fourth] = acc;
-    while i + LANES <= n {
-        // SAFETY: `i + LANES <= n`.
-        let x = unsafe { A::load(s, a.wrapping_add(i * A::SIZE)) };
-        // SAFETY: `i + LANES <= n`.
-        let y = unsafe { B::load(s, b.wrapping_add(i * B::SIZE)) };
-        first = x.mul_add(y, first);
-        i += LANES;
-    }
-    if i < n {
-        // SAFETY: `n - i` elements are left.
-        let x = unsafe { A::load_part(s, a.wrapping_add(i * A::SIZE), n - i) };
-        // SAFETY: `n - i` elements are left.
-        let y = unsafe { B::load_part(s, b.wrapping_add(i * B::SIZE), n - i) };
-        first = x.mul_add(y, first);
-    }
-    ((first + second) + (third + fourth)).sum()
-}
-
-/// `sum a[i] * b[i]` of F32 rows.
-///
-/// # Safety
-/// As [`dot`].
-#[inline(always)]
-pub(crate) unsafe fn dot_f32<S: Simd>(s: S, a: *const f32, b: *const f32, n: usize) -> f32 {
-    // SAFETY: the caller's promise.
-    unsafe { dot::<S, F32, F32>(s, a.cast(), b.cast(), n) }
-}
 
 /// `sum f(a[i])` over `n` elements, for an `f` with `f(0) = 0` wherever the row has a tail.
 macro_rules! sum_by {

@@ -12,6 +12,14 @@ pub(crate) struct Scalar;
 #[derive(Clone, Copy)]
 pub(crate) struct Single;
 
+impl Scalar {
+    /// One lane with the same arithmetic.
+    #[inline(always)]
+    pub fn single(self) -> Single {
+        Single
+    }
+}
+
 /// `N` lanes in an array.
 #[derive(Clone, Copy)]
 pub(crate) struct Array<const N: usize>([f32; N]);
@@ -69,7 +77,7 @@ macro_rules! token {
         impl Simd for $token {
             type F = Array<$n>;
             type Map = $map;
-            const WIDE: bool = VECTORS;
+            const WIDE: bool = false;
 
             #[inline(always)]
             fn map(self) -> Self::Map {
@@ -269,10 +277,8 @@ fn compare<const N: usize>(a: [f32; N], b: [f32; N], f: impl Fn(f32, f32) -> boo
 
 cfg_if::cfg_if! {
     if #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "wasm32"))] {
-        const VECTORS: bool = true;
         token!(Scalar, LANES, Scalar);
     } else {
-        const VECTORS: bool = false;
         token!(Scalar, LANES, Single);
     }
 }
