@@ -5,6 +5,7 @@
 //! | memory for buffers | [`HEAP`], counted |
 //! | worker threads | [`THREADS`]: teams that sleep when there is no work |
 //! | a model file as bytes | [`map::Mapped`] |
+//! | backends from shared libraries | [`loader`] |
 //!
 //! [`HEAP`] and [`THREADS`] are statics without a constructor, so that a backend can be given them in a `const`.
 #![warn(missing_docs)]
@@ -12,6 +13,7 @@
 mod barrier;
 mod cores;
 mod heap;
+pub mod loader;
 pub mod map;
 mod memory;
 mod park;

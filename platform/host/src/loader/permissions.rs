@@ -1,0 +1,76 @@
+//! Whether somebody else can change what is about to be run.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Looks at files and the directories above them, each directory once.
+#[derive(Debug, Default)]
+pub(crate) struct Checker {
+    #[cfg_attr(not(unix), allow(dead_code))]
+    seen: HashMap<PathBuf, Result<(), String>>,
+}
+
+impl Checker {
+    /// Why a file can't be trusted: who could put other contents there, on the path as it is written or behind its
+    /// links. The path is absolute.
+    #[cfg(unix)]
+    pub(crate) fn check(&mut self, path: &Path) -> Result<(), String> {
+        let real = path.canonicalize().map_err(|e| e.to_string())?;
+        single(&real)?;
+        self.directories(path)?;
+        self.directories(&real)
+    }
+
+    /// The rights of other systems are not known here.
+    #[cfg(not(unix))]
+    pub(crate) fn check(&mut self, _path: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
+    #[cfg(unix)]
+    fn directories(&mut self, path: &Path) -> Result<(), String> {
+        for dir in path.ancestors().skip(1).filter(|d| !d.as_os_str().is_empty()) {
+            if !self.seen.contains_key(dir) {
+                self.seen.insert(dir.to_owned(), single(dir));
+            }
+            if let Some(Err(e)) = self.seen.get(dir) {
+                return Err(e.clone());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One file or directory, behind its links.
+#[cfg(unix)]
+fn single(path: &Path) -> Result<(), String> {
+    use std::os::unix::fs::MetadataExt;
+    const WRITABLE: u32 = 0o002;
+    const STICKY: u32 = 0o1000;
+    let meta = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let mode = meta.mode();
+    if mode & WRITABLE != 0 && !(meta.is_dir() && mode & STICKY != 0) {
+        return Err(format!(
+            "everybody can write to {} (mode {:04o})",
+            path.display(),
+            mode & 0o7777
+        ));
+    }
+    // SAFETY: it takes nothing and always succeeds.
+    let me = unsafe { libc::geteuid() };
+    let owner = meta.uid();
+    if owner != 0 && owner != me && !is_system(owner) {
+        return Err(format!(
+            "{} belongs to user {owner}; only files of root and of user {me}, who runs this program, are opened",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Owners of what comes with the system beside root.
+#[cfg(unix)]
+fn is_system(owner: u32) -> bool {
+    // Android's packages belong to `system`.
+    cfg!(target_os = "android") && owner == 1000
+}
