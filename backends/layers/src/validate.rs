@@ -233,11 +233,19 @@ fn poison(images: &[Image<'_>]) -> Result<()> {
 }
 
 impl Validate {
-    fn refusal(&self, unsupported: Option<NodeId>, result: Result<()>) -> Result<()> {
+    fn refusal(
+        &self,
+        unsupported: Option<NodeId>,
+        promised: bool,
+        result: Result<()>,
+    ) -> Result<()> {
         match (unsupported, result) {
-            (Some(id), Err(Error::Unsupported { node, .. })) if node == id => result,
+            // The first one; before it there may be one without elements.
+            (Some(id), Err(Error::Unsupported { node, .. })) if node.index() <= id.index() => {
+                result
+            }
             (Some(node), _) => Err(self.found(&Violation::NotRefused { node, result })),
-            (None, Err(error @ Error::Unsupported { .. })) => {
+            (None, Err(error @ Error::Unsupported { .. })) if promised => {
                 Err(self.found(&Violation::Refused { error }))
             }
             (None, _) => result,
@@ -312,11 +320,14 @@ impl Hook for Validate {
             let sources = Query::sources(program.graph(), *id);
             !node.op.is_view() && !stream.device().supports(&Query::of(node, &sources))
         };
-        let unsupported = program.nodes().find(refused).map(|(id, _)| id);
+        // A node without elements may be refused or passed over.
+        let unsupported =
+            program.nodes().filter(refused).find(|(_, n)| !n.desc.is_empty()).map(|(id, _)| id);
+        let promised = !program.nodes().any(|n| refused(&n));
         let images = images(program)?;
         poison(&images)?;
         let result = stream.compute(program).and_then(|()| stream.synchronize());
-        let result = self.refusal(unsupported, result);
+        let result = self.refusal(unsupported, promised, result);
         self.memory(&images)?;
         result?;
         self.holes(program, &images)
