@@ -2,12 +2,12 @@
 
 use crate::context::Context;
 use crate::device::Device;
-use crate::hazard::Range;
 use crate::memory::{Block, Place};
 use ash::vk::Handle;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::{self, Allocation, Buffer, BufferType, Key, Raw, Rows, Span};
 use dinrail_core::tensor::{DType, Desc};
+use dinrail_wgsl::Range;
 use std::sync::OnceLock;
 
 /// What a buffer's raw word points to.

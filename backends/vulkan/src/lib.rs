@@ -10,7 +10,7 @@
 //! | `context.rs` | a logical device: queue, timeline, layouts, pipelines |
 //! | `api.rs` | the only door to Vulkan's functions |
 //! | `memory.rs`, `transfer.rs` | pieces of memory; copies that wait |
-//! | `recorder.rs`, `hazard.rs` | command buffers, and when they need barriers |
+//! | `recorder.rs` | command buffers |
 //!
 //! Kernels come from `dinrail-wgsl`; `build.rs` translates them to SPIR-V.
 //!
@@ -29,7 +29,6 @@ mod backend;
 mod buffer_type;
 mod context;
 mod device;
-mod hazard;
 mod instance;
 mod memory;
 mod physical;

@@ -2,7 +2,6 @@
 
 use crate::buffer_type::{self, Piece};
 use crate::context::{Context, SOURCES};
-use crate::hazard::{Hazards, Range};
 use crate::memory::{Block, Place};
 use crate::transfer::{barrier_after, barrier_before, region};
 use ash::vk;
@@ -10,7 +9,7 @@ use dinrail_core::error::{Error, Result};
 use dinrail_core::graph::{Node, NodeId};
 use dinrail_core::hal::Query;
 use dinrail_core::program::Program;
-use dinrail_wgsl::{Args, launch};
+use dinrail_wgsl::{Args, Hazards, Range, launch};
 
 /// Launches that one command buffer has room for.
 pub const LAUNCHES: usize = 128;

@@ -45,7 +45,7 @@ fn bytes_arrive_where_they_belong() {
         // Longer than what goes through staging memory at once.
         let size = (4 << 20) + 12345;
         let buffer = Buffer::new(device.buffer_type(), size).unwrap();
-        let mut want: Vec<u8> = (0..size).map(|i| (i * 7 >> 3) as u8).collect();
+        let mut want: Vec<u8> = (0..size).map(|i| ((i * 7) >> 3) as u8).collect();
         buffer.write(0, &want).unwrap();
         for (at, len, value) in [(0, 1, 1), (5, 2, 2), (9, 11, 3), (16, 16, 4), (30, 1001, 5)] {
             let d = Desc::d1(DType::I8, size).unwrap();

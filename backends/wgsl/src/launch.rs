@@ -112,6 +112,8 @@ pub fn launch(q: &Query<'_>, limits: &Limits) -> Option<Launch> {
     }
     let work = match q.op {
         Op::Cont | Op::Dup | Op::Cpy | Op::Repeat | Op::Concat { .. } => layout::work(q)?,
+        Op::Acc(w) => layout::window(q, w, true)?,
+        Op::Set(w) => layout::window(q, w, false)?,
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Add1 => elementwise::binary(q)?,
         Op::Scale { .. }
         | Op::Sqr

@@ -5,6 +5,7 @@
 //! * [`KERNELS`], the one table of what there is: family, element types, features that a variant needs. A device supports
 //!   exactly what [`launch`] finds in it.
 //! * [`launch`]: from a node to a kernel, its [`Args`] and the number of workgroups.
+//! * [`Hazards`]: when a barrier is needed between launches.
 //! * `source` (feature of the same name): the text of each kernel, for a build script to translate.
 //!
 //! # Bindings
@@ -25,11 +26,13 @@
 extern crate alloc;
 
 mod args;
+mod hazard;
 mod launch;
 #[cfg(feature = "source")]
 pub mod source;
 mod table;
 
 pub use args::Args;
+pub use hazard::{Hazards, Range};
 pub use launch::{Launch, Limits, launch};
 pub use table::{Family, Features, KERNELS, Kernel};

@@ -26,7 +26,8 @@ bodies! {
     Map "map" Binary "binary" Glu "glu" Cast "cast" Dequantize "dequantize" Copy "copy"
     Repeat "repeat" Concat "concat" Arange "arange" DiagMask "diag_mask" Norm "norm"
     GroupNorm "group_norm" RowSum "row_sum" Argmax "argmax" Argsort "argsort" GetRows "get_rows"
-    GetWords "get_words" SetRows "set_rows" Rope "rope" SoftMax "soft_max" MulMatVec "mul_mat_vec"
+    GetWords "get_words" SetRows "set_rows" SetBlocks "set_blocks" Quantize "quantize"
+    SetWindow "set_window" AddWindow "add_window" Rope "rope" SoftMax "soft_max" MulMatVec "mul_mat_vec"
     MulMat "mul_mat" FlashAttn "flash_attn"
 }
 
@@ -51,6 +52,9 @@ fn sources(k: &Kernel) -> &'static [&'static str] {
         | Family::GetRows
         | Family::GetWords
         | Family::SetRows
+        | Family::SetBlocks
+        | Family::SetWindow
+        | Family::AddWindow
         | Family::MulMatVec
         | Family::MulMat => &["a", "b"],
         Family::Rope | Family::SoftMax => &["a", "b", "c"],
@@ -59,10 +63,18 @@ fn sources(k: &Kernel) -> &'static [&'static str] {
     }
 }
 
+/// Whether elements are copied bit by bit.
+const fn units(family: Family) -> bool {
+    matches!(family, Family::Copy | Family::Repeat | Family::Concat | Family::SetWindow)
+}
+
 fn access(k: &Kernel, source: &str) -> Access {
     match (k.family, source) {
-        (Family::Copy | Family::Repeat | Family::Concat, _) => Access::Units(k.a),
-        (Family::GetRows | Family::GetWords | Family::SetRows | Family::Rope, "b") => Access::Words,
+        _ if units(k.family) => Access::Units(k.a),
+        (
+            Family::GetRows | Family::GetWords | Family::SetRows | Family::SetBlocks | Family::Rope,
+            "b",
+        ) => Access::Words,
         (Family::GetWords, _) => Access::Words,
         (Family::FlashAttn, "c") => Access::Numbers(k.b),
         (Family::FlashAttn, "d") => Access::Numbers(F16),
@@ -123,15 +135,25 @@ fn source_text(access: Access, native: bool, name: &str, binding: usize) -> Stri
 }
 
 fn result_text(k: &Kernel, native: bool) -> String {
-    let units = matches!(k.family, Family::Copy | Family::Repeat | Family::Concat);
     let (words, parts) = (file!("types/put_words"), file!("types/put_parts"));
+    let encoder = match k.dst {
+        Q4_0 => file!("types/put_q4_0"),
+        Q4_1 => file!("types/put_q4_1"),
+        Q5_0 => file!("types/put_q5_0"),
+        Q5_1 => file!("types/put_q5_1"),
+        Q8_0 => file!("types/put_q8_0"),
+        _ => "",
+    };
+    if !encoder.is_empty() {
+        return [parts, file!("types/block"), encoder].concat();
+    }
     let parts: [&str; 2] = match k.dst {
         F16 if native => [file!("types/put_f16_native"), ""],
         F16 => [parts, file!("types/put_f16")],
         BF16 => [parts, file!("types/put_bf16")],
         I8 => [parts, "fn put_unit(o: u32, x: u32) { put_bits(o, 0xffu, x); }\n"],
         I16 => [parts, "fn put_unit(o: u32, x: u32) { put_half_bits(o, x); }\n"],
-        _ if units => [words, "fn put_unit(o: u32, x: u32) { put_word(o, x); }\n"],
+        _ if units(k.family) => [words, "fn put_unit(o: u32, x: u32) { put_word(o, x); }\n"],
         I32 => [words, file!("types/put_i32")],
         _ => [words, file!("types/put_f32")],
     };
@@ -156,6 +178,9 @@ pub fn text(k: &Kernel) -> String {
     }
     if matches!(k.family, Family::SoftMax | Family::FlashAttn) {
         out += file!("alibi");
+    }
+    if matches!(k.family, Family::SetWindow | Family::AddWindow) {
+        out += file!("window");
     }
     if matches!(k.family, Family::MulMatVec | Family::MulMat) {
         out += file!("quads");

@@ -74,6 +74,10 @@ families! {
     GetRows "get_rows" 64 false;
     GetWords "get_words" 128 false;
     SetRows "set_rows" 128 false;
+    SetBlocks "set_blocks" 64 false;
+    Quantize "quantize" 64 false;
+    SetWindow "set_window" 128 false;
+    AddWindow "add_window" 128 false;
     Rope "rope" 64 false;
     SoftMax "soft_max" 128 true;
     MulMatVec "mul_mat_vec" 64 true;
@@ -121,6 +125,8 @@ enum Rule {
 }
 
 const FLOATS: &[DType] = &[F32, F16, BF16];
+/// Types with an encoder.
+const ENCODED: &[DType] = &[Q4_0, Q4_1, Q5_0, Q5_1, Q8_0];
 const UNITS: &[DType] = &[I32, I16, I8];
 
 const fn types(family: Family) -> (Types, Rule) {
@@ -135,6 +141,10 @@ const fn types(family: Family) -> (Types, Rule) {
         Family::GetRows => ((&[F32], WEIGHTS, &[I32]), Rule::All),
         Family::GetWords => ((&[I32], &[I32], &[I32]), Rule::All),
         Family::SetRows => ((FLOATS, &[F32], &[I32]), Rule::All),
+        Family::SetBlocks => ((ENCODED, &[F32], &[I32]), Rule::All),
+        Family::Quantize => ((ENCODED, &[F32], &[F32]), Rule::All),
+        Family::SetWindow => ((UNITS, UNITS, UNITS), Rule::One),
+        Family::AddWindow => ((&[F32], &[F32], &[F32]), Rule::All),
         Family::Rope => ((&[F32, F16], &[F32, F16], &[I32]), Rule::Same),
         Family::SoftMax => ((&[F32], &[F32], &[F32, F16]), Rule::All),
         Family::Argmax | Family::Argsort => ((&[I32], &[F32], &[F32]), Rule::All),

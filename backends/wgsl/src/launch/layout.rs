@@ -3,7 +3,7 @@
 use super::Work;
 use crate::table::Family;
 use dinrail_core::hal::Query;
-use dinrail_core::op::Op;
+use dinrail_core::op::{Op, Window};
 use dinrail_core::tensor::{DType, Desc};
 
 /// The unit in which elements of a type are copied bit by bit, and the tensor counted in such units.
@@ -62,6 +62,54 @@ fn dequantize(q: &Query<'_>, a: &Desc) -> Option<Work> {
     Some(w)
 }
 
+fn quantize(q: &Query<'_>, a: &Desc) -> Option<Work> {
+    // Blocks are filled from one row.
+    if !q.dst.same_shape(a) || !q.dst.rows_contiguous() {
+        return None;
+    }
+    let blocks = a.ne[0] / q.dst.dtype.block_len();
+    let types = [q.dst.dtype, a.dtype, DType::F32];
+    let mut w = Work::new(Family::Quantize, types, q.dst, &[a]);
+    let n = blocks * a.rows();
+    w.n([n, blocks, 0, 0]);
+    w.invocations(n);
+    Some(w)
+}
+
+/// `Acc` and `Set`: every element of the result asks whether it lies in the window.
+pub(super) fn window(q: &Query<'_>, window: &Window, add: bool) -> Option<Work> {
+    let (a, b) = (q.src.source(0)?, q.src.source(1)?);
+    let size = a.dtype.block_bytes();
+    let mut laid = Desc { ne: b.ne, nb: [size, window.nb[0], window.nb[1], window.nb[2]], ..*a };
+    // That has one answer if no stride is shorter than what it steps over.
+    let mut span = size * laid.ne[0];
+    for i in 1..4 {
+        if laid.ne[i] == 1 {
+            laid.nb[i] = span;
+        }
+        if laid.nb[i] < span {
+            return None;
+        }
+        span = laid.nb[i].checked_mul(laid.ne[i])?;
+    }
+    if span == 0 || span > u32::MAX as usize {
+        return None;
+    }
+    let (unit, to) = units(q.dst)?;
+    if unit == DType::I8 && size > 1 || size > 4 {
+        return None;
+    }
+    let (family, types) = match add {
+        true => (Family::AddWindow, [DType::F32; 3]),
+        false => (Family::SetWindow, [unit; 3]),
+    };
+    let mut w = Work::new(family, types, &to, &[a, b]);
+    w.args.tensor(3, &laid);
+    w.n([to.elements(), window.offset, 0, 0]);
+    w.invocations(to.elements());
+    Some(w)
+}
+
 pub(super) fn work(q: &Query<'_>) -> Option<Work> {
     let a = q.src.source(0)?;
     match *q.op {
@@ -84,6 +132,7 @@ pub(super) fn work(q: &Query<'_>) -> Option<Work> {
         }
         _ if q.dst.dtype == a.dtype => copy(q, a),
         _ if a.dtype.is_quantized() => dequantize(q, a),
+        _ if q.dst.dtype.is_quantized() => quantize(q, a),
         _ => {
             let types = [q.dst.dtype, a.dtype, DType::F32];
             let mut w = Work::new(Family::Cast, types, q.dst, &[a]);

@@ -22,6 +22,15 @@ pub(super) fn get(q: &Query<'_>) -> Option<Work> {
 
 pub(super) fn set(q: &Query<'_>) -> Option<Work> {
     let (a, b) = (q.src.source(0)?, q.src.source(1)?);
+    if q.dst.dtype.is_quantized() {
+        let blocks = a.ne[0] / q.dst.dtype.block_len();
+        let types = [q.dst.dtype, a.dtype, I32];
+        let mut w = Work::new(Family::SetBlocks, types, q.dst, &[a, b]);
+        let n = blocks * a.rows();
+        w.n([n, if b.dtype == I64 { 2 } else { 1 }, q.dst.ne[1], blocks]);
+        w.invocations(n);
+        return Some(w);
+    }
     let mut w = Work::new(Family::SetRows, [q.dst.dtype, a.dtype, I32], q.dst, &[a, b]);
     w.n([a.elements(), if b.dtype == I64 { 2 } else { 1 }, q.dst.ne[1], 0]);
     w.invocations(a.elements());

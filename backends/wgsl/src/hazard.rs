@@ -20,32 +20,49 @@ impl Range {
 /// Beyond this many ranges a barrier is cheaper than looking through them.
 const MOST: usize = 48;
 
+const NOTHING: (Range, bool) = (Range { buffer: 0, start: 0, end: 0 }, false);
+
 /// What commands have touched since the last barrier.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Hazards {
-    touched: Vec<(Range, bool)>,
+    /// Each range, and whether it was written.
+    touched: [(Range, bool); MOST],
+    len: usize,
+}
+
+impl Default for Hazards {
+    fn default() -> Self {
+        Self { touched: [NOTHING; MOST], len: 0 }
+    }
 }
 
 impl Hazards {
-    /// Notes a command that reads and writes these, and says whether a barrier must come before it.
+    fn note(&mut self, range: &Range, written: bool) {
+        if let Some(t) = self.touched.get_mut(self.len) {
+            *t = (*range, written);
+            self.len += 1;
+        }
+    }
+
+    /// Notes a command that reads and writes these (a handful), and says whether a barrier must come before it.
     pub fn meets(&mut self, reads: &[Range], writes: &[Range]) -> bool {
-        let more = reads.len() + writes.len();
-        let barrier = self.touched.len() + more > MOST
-            || self.touched.iter().any(|(t, written)| {
+        let touched = self.touched.get(..self.len).unwrap_or(&[]);
+        let barrier = self.len + reads.len() + writes.len() > MOST
+            || touched.iter().any(|(t, written)| {
                 writes.iter().any(|w| w.overlaps(t))
                     || *written && reads.iter().any(|r| r.overlaps(t))
             });
         if barrier {
-            self.touched.clear();
+            self.len = 0;
         }
-        self.touched.extend(reads.iter().map(|r| (*r, false)));
-        self.touched.extend(writes.iter().map(|w| (*w, true)));
+        reads.iter().for_each(|r| self.note(r, false));
+        writes.iter().for_each(|w| self.note(w, true));
         barrier
     }
 
     /// Forgets everything: a barrier was made.
     pub fn clear(&mut self) {
-        self.touched.clear();
+        self.len = 0;
     }
 }
 

@@ -1,0 +1,15 @@
+fn put_block(o: u32) {
+    let d = strongest() / -16.0;
+    let id = inverse(d);
+    let shift = 16.5;
+    put_half_bits(o, half_bits(d));
+    var high = 0u;
+    for (var k = 0u; k < 32u; k += 1u) { high |= (level(k, id, shift, 31u) >> 4u) << k; }
+    put_half_bits(o + 6u - 4u, high & 0xffffu);
+    put_half_bits(o + 6u - 2u, high >> 16u);
+    for (var k = 0u; k < 16u; k += 2u) {
+        let a = (level(k, id, shift, 31u) & 15u) | ((level(k + 16u, id, shift, 31u) & 15u) << 4u);
+        let b = (level(k + 1u, id, shift, 31u) & 15u) | ((level(k + 17u, id, shift, 31u) & 15u) << 4u);
+        put_half_bits(o + 6u + k, a | (b << 8u));
+    }
+}
