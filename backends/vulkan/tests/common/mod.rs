@@ -3,7 +3,7 @@
 
 use dinrail_core::error::Result;
 use dinrail_core::graph::{Flags, GraphBuf, NodeId};
-use dinrail_core::hal::{Backend as _, Buffer, Device, Span};
+use dinrail_core::hal::{Backend as _, Buffer, Device, Event, Params, Span};
 use dinrail_core::plan::{Options, PlanBuf};
 use dinrail_core::program::{Binding, Program};
 use dinrail_core::tensor::DType;
@@ -89,4 +89,50 @@ impl Small {
 /// The bytes of numbers.
 pub fn bytes(x: &[f32]) -> Vec<u8> {
     x.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// Uses every part of the interface that calls Vulkan, and checks the results where nothing failed.
+pub fn use_everything(device: &'static dyn Device, lent: &[u8]) -> Result<()> {
+    let small = Small::new(device)?;
+    let pinned = device.host_buffer_type().map(|t| Buffer::new(t, 1000)).transpose()?;
+    let borrowed = match device.caps().buffer_from_host {
+        true => Some(device.buffer_from_host(lent, lent.len())?),
+        false => None,
+    };
+    small.arena.clear(7)?;
+    small.arena.memset(small.span(A), 1, 1001, 3)?;
+    let (one, other) = (device.open(&Params::default())?, device.open(&Params::default())?);
+    let (a, b) = (bytes(&[2.0; N]), bytes(&[3.0; N]));
+    let mut y = vec![0; N * 4];
+    let event = Event::new(device)?;
+    small.with(|program| {
+        program.set(B, &a)?;
+        one.scope(|s| {
+            s.set(&small.arena, small.span(A), 0, &a)?;
+            s.set(&small.arena, small.span(B), 0, &b)?;
+            one.compute(program)?;
+            one.record(&event)?;
+            other.wait(&event)?;
+            s.get(&small.arena, small.span(Y), 0, &mut y)
+        })?;
+        assert_eq!(y, bytes(&[15.0; N]));
+        other.copy(&one, (&small.arena, small.span(Y)), (&small.arena, small.span(A)))?;
+        let prepared = other.plan(program)?;
+        prepared.compute()?;
+        prepared.compute()?;
+        other.synchronize()?;
+        event.synchronize()?;
+        program.get(Y, &mut y)?;
+        assert_eq!(y, bytes(&[54.0; N]));
+        Ok(())
+    })?;
+    let mut got = vec![0; lent.len()];
+    if let Some(borrowed) = &borrowed {
+        borrowed.read(0, &mut got)?;
+        assert_eq!(got, lent);
+    }
+    if let Some(p) = &pinned {
+        p.write(0, &[1; 1000])?;
+    }
+    Ok(())
 }
