@@ -60,7 +60,7 @@ fn run(group: u32, li: u32) {
             if (i >= dv) { break; }
             var t = sums[u] * shrink;
             for (var j = 0u; j < count; j += 1u) {
-                t += weights[j] * c_at(v_from + (k0 + j) * p.c.nb.y + i * p.c.nb.x);
+                t += weights[j] * c_element(v_from + (k0 + j) * p.c.nb.y, i, dv);
             }
             sums[u] = t;
         }

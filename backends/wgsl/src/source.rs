@@ -120,6 +120,9 @@ fn source_text(access: Access, native: bool, name: &str, binding: usize) -> Stri
         Access::Numbers(t) => {
             text += file!("types/words");
             decoder(t).iter().for_each(|part| text += part);
+            if t.is_quantized() {
+                text += file!("types/element");
+            }
         }
         Access::Words => text += file!("types/words"),
         Access::Units(t) => {

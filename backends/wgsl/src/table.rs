@@ -149,7 +149,7 @@ const fn types(family: Family) -> (Types, Rule) {
         Family::SoftMax => ((&[F32], &[F32], &[F32, F16]), Rule::All),
         Family::Argmax | Family::Argsort => ((&[I32], &[F32], &[F32]), Rule::All),
         Family::MulMatVec | Family::MulMat => ((&[F32], WEIGHTS, FLOATS), Rule::Weights),
-        Family::FlashAttn => ((&[F32], &[F32], FLOATS), Rule::All),
+        Family::FlashAttn => ((&[F32], &[F32], WEIGHTS), Rule::All),
         Family::Arange | Family::DiagMask | Family::Norm | Family::GroupNorm | Family::RowSum => {
             ((&[F32], &[F32], &[F32]), Rule::All)
         }

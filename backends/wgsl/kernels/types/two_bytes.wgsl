@@ -12,3 +12,4 @@ fn {X}_chunk(o: u32, c: u32, n: u32) -> Chunk {
     }
     return r;
 }
+fn {X}_element(o: u32, i: u32, n: u32) -> f32 { return {X}_at(o + 2u * i); }
