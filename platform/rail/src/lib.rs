@@ -9,7 +9,7 @@
 //! | `cpu` (default), `cpu-avx2`, `cpu-neon`, `cpu-dotprod` | the CPU backend; the levels are for builds without `std` |
 //! | `reference` | the slow backend that says what is right |
 //! | `null` | the backend that computes nothing |
-//! | `dynamic` | room for backends that are loaded at run time |
+//! | `dynamic` | `dinrail::loader`: backends from shared libraries, and room in the table for them |
 //! | `gguf` | `dinrail::gguf`, the model files |
 //! | `defmt`, `log` | core's messages, to either or both |
 //!
@@ -32,6 +32,8 @@ extern crate std;
 
 #[cfg(feature = "std")]
 pub mod environment;
+#[cfg(feature = "dynamic")]
+pub mod loader;
 mod table;
 
 #[doc(inline)]
@@ -43,6 +45,9 @@ pub use dinrail_bare as bare;
 #[cfg(feature = "cpu")]
 #[doc(inline)]
 pub use dinrail_cpu as cpu;
+#[cfg(feature = "dynamic")]
+#[doc(inline)]
+pub use dinrail_ggml as ggml;
 #[cfg(feature = "gguf")]
 #[doc(inline)]
 pub use dinrail_gguf as gguf;

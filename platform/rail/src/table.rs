@@ -59,6 +59,12 @@ table! {
         dinrail_null::Backend::new(dinrail_null::Config::DEFAULT);
 }
 
+/// The compiled-in CPU backend.
+#[cfg(all(feature = "cpu", feature = "dynamic"))]
+pub(crate) fn cpu() -> &'static dyn Backend {
+    &CPU
+}
+
 /// Room for backends that are registered at run time, beside the compiled-in ones: what the variable `DINRAIL_SLOTS` said
 /// when this crate was built; else 64 with the feature `dynamic`, 16 with `std`, and none without, where the table then
 /// has no lock.
