@@ -15,7 +15,9 @@
 extern crate std;
 
 #[cfg(target_endian = "big")]
-compile_error!("dinrail-cpu reads tensors in the machine's own byte order, and ggml's is little-endian");
+compile_error!(
+    "dinrail-cpu reads tensors in the machine's own byte order, and ggml's is little-endian"
+);
 
 mod backend;
 mod brand;
@@ -24,7 +26,7 @@ mod cost;
 mod detect;
 mod device;
 mod execute;
-mod fixed;
+pub mod fixed;
 mod kernel;
 mod kernels;
 mod level;
@@ -34,7 +36,7 @@ pub use backend::{Backend, Services};
 pub use buffer_type::HostMemory;
 pub use detect::{level, limit};
 pub use device::Device;
-pub use fixed::Fixed;
+pub use fixed::{Fixed, Memory, Port};
 pub use kernel::{Args, Kernel, Operand};
 pub use kernels::{resolve, scratch};
 pub use level::Level;

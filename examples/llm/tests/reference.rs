@@ -2,11 +2,10 @@
 //!
 //! # How near the first logits must be
 //!
-//! **f32.** The peer stores keys and values in half precision, as we do, and also rounds queries and attention weights to
-//! half precision, which we don't: rounding to 11 bits moves logits of up to 18 by up to 0.012 on these prompts. So
-//! the comparison has two halves, each within 1e-3: the model computed by hand with the peer's rounding agrees
-//! with the peer, and the one without agrees with us. A prompt of one token has no attention to round, and is compared
-//! directly.
+//! **f32.** The peer stores keys and values in half precision, and rounds queries and attention weights to half precision;
+//! so does the CPU backend, and its logits are within 1e-3 of the peer's. The oracle rounds nothing but the cache, which
+//! moves logits of up to 18 by up to 0.012 on these prompts: it is within 1e-3 of the model computed by hand without that
+//! rounding, and that model with the rounding is within 1e-3 of the peer.
 //!
 //! **Quantised.** Both sides may round activations to 8 bits, in groups of 32 with the strongest at ±127. The error of one
 //! is uniform in ±peak/254; with a peak of 2 to 2.5 standard deviations that is about 0.5 % of the activations' own
@@ -18,8 +17,9 @@
 //!
 //! # Where tokens must be equal
 //!
-//! A token that the peer prefers by more than 0.1 must be ours: always in f32, and for the oracle. Where both sides round
-//! activations, the gap between two logits moves by about as much as a logit does, and the line is drawn at 0.3 instead.
+//! A token that the peer prefers by more than 0.1 must be ours. In the quantised model of 30 layers that holds for the
+//! first token after a prompt; further on, levels that lie between two values of 8 bits and fall the other way have added
+//! up, and the line is drawn at 0.3.
 
 mod common;
 
@@ -32,7 +32,7 @@ use dinrail_llm::tokenizer::{Any, Options};
 const QUANTISED: f32 = 0.5;
 const F32: f32 = 1e-3;
 const SURE: f32 = 0.1;
-const SURE_ROUNDED: f32 = 0.3;
+const SURE_DEEP: f32 = 0.3;
 
 fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
@@ -57,21 +57,20 @@ fn follow(run: &mut Session<'_>, case: &Case, logits: &mut [f32], sure: f32) -> 
 }
 
 /// Prompt tokens and greedy tokens like the peer's; `check` gets the first logits.
-fn like_the_peer(name: &str, quantised: bool, check: impl Fn(&Case, &[f32])) {
+fn like_the_peer(name: &str, check: impl Fn(&Case, &[f32], bool)) {
     for device in devices() {
         let file = stories(name);
         let tokenizer = Any::new(file.header()).unwrap();
         with_session(device, &file, Size::context(128), 1, |run| {
             let mut followed = 0;
-            let sure = if quantised && device.name() != "Reference" { SURE_ROUNDED } else { SURE };
             for case in &Cases::read(name).0 {
                 let ids = tokenizer.tokens(case.prompt.as_bytes(), Options::PROMPT).unwrap();
                 assert_eq!(ids, case.prompt_tokens, "{:?}", case.prompt);
                 let mut logits = vec![0.0; run.vocab()];
                 run.reset();
                 run.eval(&ids, &mut logits).unwrap();
-                check(case, &logits);
-                followed += follow(run, case, &mut logits, sure);
+                check(case, &logits, device.name() == "Reference");
+                followed += follow(run, case, &mut logits, SURE);
             }
             // Four prompts of 64 tokens, of which one is soon at a place where the peer was not sure.
             assert!(followed >= 100, "only {followed} greedy tokens could be compared");
@@ -83,7 +82,13 @@ fn like_the_peer(name: &str, quantised: bool, check: impl Fn(&Case, &[f32])) {
 fn stories_f32() {
     let name = "stories260K-f32";
     let file = stories(name);
-    like_the_peer(name, false, |case, ours| {
+    like_the_peer(name, |case, ours, oracle| {
+        let difference = largest_difference(ours, &case.first_logits);
+        println!("{:?}: {difference} off the peer", case.prompt);
+        if !oracle {
+            assert!(difference < F32, "{:?}: {difference} off the peer", case.prompt);
+            return;
+        }
         let peers = by_hand(&file, &case.prompt_tokens, Rounding::Peer);
         let difference = largest_difference(&case.first_logits, &peers);
         assert!(difference < F32, "{:?}: the peer is {difference} off its model", case.prompt);
@@ -91,14 +96,11 @@ fn stories_f32() {
         let difference = largest_difference(ours, &model);
         println!("{:?}: {difference} off the model", case.prompt);
         assert!(difference < F32, "{:?}: {difference} off the model", case.prompt);
-        let bound = if case.prompt_tokens.len() == 1 { F32 } else { 0.02 };
-        let difference = largest_difference(ours, &case.first_logits);
-        assert!(difference < bound, "{:?}: {difference} off the peer", case.prompt);
     });
 }
 
 fn quantised(name: &str) {
-    like_the_peer(name, true, |case, ours| {
+    like_the_peer(name, |case, ours, _| {
         let difference = largest_difference(ours, &case.first_logits);
         println!("{name}, {:?}: {difference} off the peer", case.prompt);
         assert!(difference < QUANTISED, "{:?}: {difference} off the peer", case.prompt);
@@ -140,13 +142,13 @@ fn smollm2_q4_1() {
                 let peers: Vec<u32> = case.first_top.iter().take(10).map(|t| t.0).collect();
                 let shared = ours.iter().filter(|id| peers.contains(id)).count();
                 assert!(shared >= 9, "{:?}: {ours:?}, not {peers:?}", case.prompt);
-                if case.greedy_margin[0] > SURE_ROUNDED {
+                if case.greedy_margin[0] > SURE {
                     assert_eq!(ours[0], peers[0], "{:?}", case.prompt);
                 }
                 println!(
                     "{:?}: {} tokens like the peer's",
                     case.prompt,
-                    follow(run, case, &mut logits, SURE_ROUNDED)
+                    follow(run, case, &mut logits, SURE_DEEP)
                 );
             }
         });

@@ -168,6 +168,15 @@ impl<'a> Mem<'a> {
         }
     }
 
+    /// Reads packed elements of a type that the caller knows when it is compiled, so that no other type's code is
+    /// needed.
+    #[inline(always)]
+    pub fn load_as(&self, dtype: DType, offset: usize, out: &mut [f32]) {
+        let bytes = self.bytes(offset, out.len() / dtype.block_len() * dtype.block_bytes());
+        let done = block::decode_row(dtype, bytes, out);
+        debug_assert!(done.is_ok(), "pieces are whole blocks");
+    }
+
     #[inline]
     fn decode(&self, offset: usize, n: usize, out: &mut [f32]) {
         let done = block::decode_row(self.desc.dtype, self.bytes(offset, n), out);

@@ -18,6 +18,7 @@ mod reduce;
 mod repeat;
 mod rope;
 mod rows;
+mod small;
 mod softmax;
 mod sort;
 mod unary;
@@ -32,6 +33,19 @@ use dinrail_core::op::Op;
 /// The kernel of a level for a node, if there is one. `supports` and the executor both ask here, so they can't
 /// disagree. A `const fn`, so that a firmware can resolve its graph at compile time and link only what it uses.
 pub const fn resolve(level: Level, query: &Query<'_>) -> Option<Kernel> {
+    match plain(level, query) {
+        Some(kernel) => Some(kernel),
+        None => general(level, query),
+    }
+}
+
+/// The scalar level's kernel for a plain case.
+const fn plain(level: Level, query: &Query<'_>) -> Option<Kernel> {
+    if matches!(level, Level::Scalar) { small::resolve(query) } else { None }
+}
+
+/// The kernel for any case.
+const fn general(level: Level, query: &Query<'_>) -> Option<Kernel> {
     match query.op {
         Op::MulMat { .. } => matmul::resolve(level, query),
         Op::Unary(_) => unary::resolve(level, query),
@@ -45,13 +59,9 @@ pub const fn resolve(level: Level, query: &Query<'_>) -> Option<Kernel> {
         // These have no work that more than the compiler's own vectors would speed up: one kernel for all levels.
         Op::Cont | Op::Dup | Op::Cpy => copy::resolve(query),
         Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Add1 => binary::resolve(query),
-        Op::Scale { .. }
-        | Op::Sqr
-        | Op::Sqrt
-        | Op::Log
-        | Op::Sin
-        | Op::Cos
-        | Op::Clamp { .. } => map::resolve(query),
+        Op::Scale { .. } | Op::Sqr | Op::Sqrt | Op::Log | Op::Sin | Op::Cos | Op::Clamp { .. } => {
+            map::resolve(query)
+        }
         Op::Acc(_) | Op::Set(_) => window::resolve(query),
         Op::Sum | Op::SumRows | Op::Mean | Op::Argmax => reduce::resolve(query),
         Op::Argsort { .. } => sort::resolve(query),
@@ -66,6 +76,13 @@ pub const fn resolve(level: Level, query: &Query<'_>) -> Option<Kernel> {
 
 /// Bytes of scratch memory that the node's kernel needs with `workers` workers.
 pub const fn scratch(level: Level, query: &Query<'_>, workers: usize) -> usize {
+    match plain(level, query) {
+        Some(_) => small::scratch(query, workers),
+        None => general_scratch(level, query, workers),
+    }
+}
+
+const fn general_scratch(level: Level, query: &Query<'_>, workers: usize) -> usize {
     match query.op {
         Op::MulMat { .. } => matmul::scratch(level, query, workers),
         Op::FlashAttn { .. } => attention::scratch(level, query, workers),

@@ -49,8 +49,8 @@ unsafe fn rows<S: Simd>(s: S, args: &Args<'_>, rule: Rule) -> Result<()> {
             }
             Rule::Rms => {
                 // SAFETY: the row has `n` elements.
-                let squares = unsafe { row::sum_squares(s, x, 0.0, n) };
-                (0.0, 1.0 / libm::sqrtf(squares / n as f32 + eps))
+                let squares = unsafe { squares(x, n) };
+                (0.0, 1.0 / libm::sqrtf((squares / n as f64) as f32 + eps))
             }
             Rule::L2 => {
                 // SAFETY: the row has `n` elements.
@@ -63,6 +63,28 @@ unsafe fn rows<S: Simd>(s: S, args: &Args<'_>, rule: Rule) -> Result<()> {
         unsafe { apply(s, x, y, shift, factor, n) };
     }
     Ok(())
+}
+
+/// Sum of squares, each rounded to f32 and all added in f64, as in ggml: every matrix product of a transformer reads a row
+/// that was divided by this.
+///
+/// # Safety
+/// `x` is readable for `n` elements.
+#[inline(always)]
+unsafe fn squares(x: *const f32, n: usize) -> f64 {
+    let mut sums = [0f64; 8];
+    let mut i = 0;
+    while i < n {
+        for (k, sum) in sums.iter_mut().enumerate() {
+            if i + k < n {
+                // SAFETY: `i + k < n`.
+                let x = unsafe { x.wrapping_add(i + k).read_unaligned() };
+                *sum += f64::from(x * x);
+            }
+        }
+        i += sums.len();
+    }
+    sums.iter().sum()
 }
 
 /// `y = (x - shift) * factor`.

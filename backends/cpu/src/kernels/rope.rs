@@ -1,6 +1,6 @@
 //! Rotary position embedding.
 
-use super::vec::scalar_math::{ln, pow, sin_cos};
+use super::vec::scalar_math::{ln, pow, sin_cos_exact};
 use super::vec::{Elem, F16, F32, LANES, Lanes, Simd, per_level, pick, share};
 use crate::{Args, Kernel, Level};
 use dinrail_core::error::Result;
@@ -104,7 +104,7 @@ impl Angles {
         };
         self.theta *= self.step;
         self.pair += 1;
-        let (sin, cos) = sin_cos(angle);
+        let (sin, cos) = sin_cos_exact(angle);
         (cos * self.magnitude, sin * self.magnitude)
     }
 }

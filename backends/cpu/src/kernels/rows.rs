@@ -6,17 +6,36 @@ use crate::{Args, Kernel};
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::Query;
 use dinrail_core::op::Op;
-use dinrail_core::tensor::DType;
+use dinrail_core::tensor::float::f32_to_f16;
+use dinrail_core::tensor::{DType, Desc};
 
 /// The kernel, for every type that core's rule lets through.
 pub(super) const fn resolve(q: &Query<'_>) -> Option<Kernel> {
     let (Some(a), Some(_)) = (q.src.source(0), q.src.source(1)) else { return None };
     match q.op {
+        // Kernels that know one type: for firmware, where the way to all others would fill the flash.
+        Op::GetRows if packed(a) && packed(q.dst) => Some(match a.dtype {
+            DType::F32 => get_f32,
+            DType::F16 => get_f16,
+            DType::Q8_0 => get_q8_0,
+            DType::Q4_0 => get_q4_0,
+            other if other as u8 == q.dst.dtype as u8 => get_same,
+            _ => get,
+        }),
         Op::GetRows if a.dtype as u8 == q.dst.dtype as u8 => Some(get_same),
         Op::GetRows => Some(get),
+        Op::SetRows if packed(a) && packed(q.dst) => Some(match q.dst.dtype {
+            DType::F32 => set_f32,
+            DType::F16 => set_f16,
+            _ => set,
+        }),
         Op::SetRows => Some(set),
         _ => None,
     }
+}
+
+const fn packed(d: &Desc) -> bool {
+    d.nb[0] == d.dtype.block_bytes()
 }
 
 /// A row number, if there is such a row among `n`.
@@ -48,6 +67,61 @@ unsafe fn get_same(args: &Args<'_>) -> Result<()> {
 unsafe fn get(args: &Args<'_>) -> Result<()> {
     // SAFETY: the same contract.
     unsafe { gather(args, convert) }
+}
+
+macro_rules! typed {
+    (get { $($get:ident = $from:ident;)* } set { $($set:ident = $to:ident;)* }) => {
+        $(
+            /// Rows of one type, without gaps, as `F32`.
+            ///
+            /// # Safety
+            /// As [`Kernel`].
+            unsafe fn $get(args: &Args<'_>) -> Result<()> {
+                // SAFETY: the same contract.
+                unsafe { gather(args, |d, to, s, from| convert_as(d, to, DType::F32, s, from, DType::$from)) }
+            }
+        )*
+        $(
+            /// `F32` rows to rows of one type, without gaps.
+            ///
+            /// # Safety
+            /// As [`Kernel`].
+            unsafe fn $set(args: &Args<'_>) -> Result<()> {
+                // SAFETY: the same contract.
+                unsafe { scatter(args, |d, to, s, from| convert_as(d, to, DType::$to, s, from, DType::F32)) }
+            }
+        )*
+    };
+}
+
+typed! {
+    get { get_f32 = F32; get_f16 = F16; get_q8_0 = Q8_0; get_q4_0 = Q4_0; }
+    set { set_f32 = F32; set_f16 = F16; }
+}
+
+/// One row from and to types that are constants where this is called: one of the two is `F32`.
+#[inline(always)]
+fn convert_as(dst: &Mem<'_>, to: usize, into: DType, src: &Mem<'_>, from: usize, of: DType) {
+    let n = dst.desc.ne[0];
+    if let DType::F32 = of {
+        for i in 0..n {
+            let x = src.get(from + 4 * i);
+            match into {
+                DType::F16 => dst.set(to + 2 * i, f32_to_f16(x)),
+                _ => dst.set(to + 4 * i, x),
+            }
+        }
+        return;
+    }
+    let mut stage = [0.0; STAGE];
+    let step = |t: DType, n: usize| n / t.block_len() * t.block_bytes();
+    for start in (0..n).step_by(STAGE) {
+        let Some(x) = stage.get_mut(..(n - start).min(STAGE)) else { break };
+        src.load_as(of, from + step(of, start), x);
+        for (i, x) in x.iter().enumerate() {
+            dst.set(to + 4 * (start + i), *x);
+        }
+    }
 }
 
 /// # Safety
@@ -82,12 +156,20 @@ fn convert(dst: &Mem<'_>, to: usize, src: &Mem<'_>, from: usize) {
     }
 }
 
+/// # Safety
+/// As [`Kernel`].
+unsafe fn set(args: &Args<'_>) -> Result<()> {
+    // SAFETY: the same contract.
+    unsafe { scatter(args, convert) }
+}
+
 /// Workers divide the target's rows, not the sources: of several rows for one target the last one stays, whoever
 /// stores it.
 ///
 /// # Safety
 /// As [`Kernel`].
-unsafe fn set(args: &Args<'_>) -> Result<()> {
+#[inline]
+unsafe fn scatter(args: &Args<'_>, copy: impl Fn(&Mem<'_>, usize, &Mem<'_>, usize)) -> Result<()> {
     let [Some(rows), Some(index), ..] = args.src else { return Ok(()) };
     // SAFETY: the contract of `Kernel`; workers write disjoint rows.
     let dst = unsafe { Mem::new(&args.dst) };
@@ -106,7 +188,7 @@ unsafe fn set(args: &Args<'_>) -> Result<()> {
         let row = number(wanted, d.ne[1])?;
         // Neighbouring rows go to different workers: caches are filled row by row.
         if row % workers == args.worker.index() {
-            convert(&dst, d.row_offset(row, i2, i3), &rows, r.row_offset(i, i2, i3));
+            copy(&dst, d.row_offset(row, i2, i3), &rows, r.row_offset(i, i2, i3));
         }
     }
     Ok(())

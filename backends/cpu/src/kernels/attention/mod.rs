@@ -5,7 +5,11 @@
 //! of [`CHUNK`]; a chunk that the mask hides from the whole tile costs a look at the mask, so a static graph over the
 //! full context costs what is visible.
 //!
-//! Where there are few rows (generation), the keys are cut into parts as well, whose results are joined afterwards. All
+//! With keys and values in half precision, queries and weights are rounded to half precision as well, as in the
+//! products that ggml makes of unfused attention, so that a model gives the same numbers as there. A weight can only be
+//! rounded once its row's sum is known, so the keys are passed over twice. `Precision::F32` asks for neither.
+//!
+//! Otherwise, where there are few rows (generation), the keys are cut into parts as well, whose results are joined afterwards. All
 //! cuts follow from the shapes alone, so the bits don't depend on the number of workers.
 
 mod product;
@@ -16,7 +20,7 @@ use super::vec::{Bf16, F16, F32, Lanes, Simd, math, per_level, pick, row, scalar
 use crate::{Args, Kernel, Level};
 use dinrail_core::error::{Error, Result, What};
 use dinrail_core::hal::Query;
-use dinrail_core::op::Op;
+use dinrail_core::op::{Op, Precision};
 use dinrail_core::tensor::{DType, Desc};
 use source::{Any, Plain, Source};
 use tile::{Tile, Workspace};
@@ -56,14 +60,14 @@ struct Cut {
 }
 
 impl Cut {
-    const fn new(q: &Desc, k: &Desc, v: &Desc) -> Self {
+    const fn new(q: &Desc, k: &Desc, v: &Desc, halves: bool) -> Self {
         let kv_heads = if k.ne[2] == 0 { 1 } else { k.ne[2] };
         let (group, keys) = (q.ne[2] / kv_heads, k.ne[1]);
         let rows = group.saturating_mul(q.ne[1]);
         let tile = if rows < TILE { rows } else { TILE };
         let tiles = if tile == 0 { 0 } else { rows.div_ceil(tile) };
         let mut part = keys;
-        if rows <= FEW {
+        if rows <= FEW && !halves {
             part = keys.div_ceil(PARTS).next_multiple_of(CHUNK);
             if part < PART {
                 part = PART;
@@ -123,6 +127,15 @@ struct Problem<'a> {
     scale: f32,
     softcap: f32,
     max_bias: f32,
+    /// Whether queries and weights are rounded to half precision.
+    halves: bool,
+    sinks: Option<crate::Operand<'a>>,
+}
+
+/// Whether queries and weights are rounded to half precision.
+const fn halves(op: &Op, k: &Desc, v: &Desc) -> bool {
+    matches!((k.dtype, v.dtype), (DType::F16, DType::F16))
+        && matches!(op, Op::FlashAttn { precision: Precision::Default, .. })
 }
 
 /// One row of the result: where it is, and what concerns it.
@@ -162,7 +175,8 @@ impl Problem<'_> {
 unsafe fn run<S: Simd, T: Source>(s: S, args: &Args<'_>) -> Result<()> {
     let [Some(q), Some(k), Some(v), mask, sinks, ..] = args.src else { return Ok(()) };
     let Op::FlashAttn { scale, max_bias, softcap, .. } = *args.op else { return Ok(()) };
-    let cut = Cut::new(q.desc, k.desc, v.desc);
+    let halves = T::SHORT && halves(args.op, k.desc, v.desc);
+    let cut = Cut::new(q.desc, k.desc, v.desc, halves);
     let (need, have) = (cut.bytes(args.worker.count()), args.scratch_len);
     if need > have {
         return Err(Error::Full { what: What::Scratch, need, have });
@@ -171,7 +185,7 @@ unsafe fn run<S: Simd, T: Source>(s: S, args: &Args<'_>) -> Result<()> {
         return Ok(());
     }
     let scale = if softcap == 0.0 { scale } else { scale / softcap };
-    let problem = Problem { args, q: q.desc, mask, cut, scale, softcap, max_bias };
+    let problem = Problem { args, q: q.desc, mask, cut, scale, softcap, max_bias, halves, sinks };
     let (partials, workspaces) = {
         let base = args.scratch.cast::<f32>();
         (base, base.wrapping_add(cut.partials()))
@@ -213,7 +227,7 @@ unsafe fn run<S: Simd, T: Source>(s: S, args: &Args<'_>) -> Result<()> {
             let result = work.result(r);
             if cut.parts == 1 {
                 // SAFETY: the row of the result belongs to this unit.
-                unsafe { finish(s, &problem, at, sinks, result) };
+                unsafe { finish(s, &problem, at, result) };
             } else {
                 let index = partial_index(&problem, at, part);
                 let to = partials.wrapping_add(index.wrapping_mul(cut.partial()));
@@ -231,7 +245,7 @@ unsafe fn run<S: Simd, T: Source>(s: S, args: &Args<'_>) -> Result<()> {
             let (row, sequence) = take(rest, cut.rows);
             let at = problem.place(kv_head, sequence, row);
             // SAFETY: every part was saved before the barrier, and the row is this worker's alone.
-            unsafe { join(s, &problem, at, sinks, partials, &work) };
+            unsafe { join(s, &problem, at, partials, &work) };
         }
     }
     Ok(())
@@ -297,14 +311,7 @@ fn exp<S: Simd>(s: S, x: f32) -> f32 {
 /// # Safety
 /// As [`run`], after all parts were saved.
 #[inline(always)]
-unsafe fn join<S: Simd>(
-    s: S,
-    p: &Problem<'_>,
-    at: Place,
-    sinks: Option<crate::Operand<'_>>,
-    partials: *mut f32,
-    work: &Workspace,
-) {
+unsafe fn join<S: Simd>(s: S, p: &Problem<'_>, at: Place, partials: *mut f32, work: &Workspace) {
     let into = work.result(0);
     let part = |i: usize| {
         let index = partial_index(p, at, i);
@@ -340,25 +347,19 @@ unsafe fn join<S: Simd>(
     // SAFETY: the workspace is this worker's own.
     unsafe { into.max.write_unaligned(max) };
     // SAFETY: the row of the result belongs to this worker.
-    unsafe { finish(s, p, at, sinks, into) };
+    unsafe { finish(s, p, at, into) };
 }
 
-/// Adds the sink's weight, divides by the sum and writes the row of the result. A row that saw no key is zeros.
+/// What a row's weights are multiplied by: one over their sum, the sink's weight included. 0 for a row that saw no key.
 ///
 /// # Safety
-/// As [`run`]; the row of the result belongs to the caller.
+/// The workspace is this worker's own.
 #[inline(always)]
-unsafe fn finish<S: Simd>(
-    s: S,
-    p: &Problem<'_>,
-    at: Place,
-    sinks: Option<crate::Operand<'_>>,
-    from: Sums,
-) {
+unsafe fn normaliser<S: Simd>(s: S, p: &Problem<'_>, at: Place, from: Sums) -> f32 {
     // SAFETY: the workspace is this worker's own.
     let mut sum = unsafe { from.sum.read_unaligned() };
     let mut factor = 1.0;
-    if let Some(k) = sinks {
+    if let Some(k) = p.sinks {
         let sink = k.ptr.wrapping_add(at.head.wrapping_mul(k.desc.nb[0])).cast::<f32>();
         // SAFETY: core has checked that there is one value per head.
         let sink = unsafe { sink.read_unaligned() };
@@ -371,7 +372,17 @@ unsafe fn finish<S: Simd>(
             sum += exp(s, sink - max);
         }
     }
-    let factor = if sum == 0.0 { 0.0 } else { factor / sum };
+    if sum == 0.0 { 0.0 } else { factor / sum }
+}
+
+/// Divides by the sum, unless the weights are normalised already, and writes the row of the result.
+///
+/// # Safety
+/// As [`run`]; the row of the result belongs to the caller.
+#[inline(always)]
+unsafe fn finish<S: Simd>(s: S, p: &Problem<'_>, at: Place, from: Sums) {
+    // SAFETY: the workspace is this worker's own.
+    let factor = if p.halves { 1.0 } else { unsafe { normaliser(s, p, at, from) } };
     let d = p.args.dst.desc;
     let to = p.args.dst.ptr.wrapping_add(d.row_offset(at.head, at.token, at.sequence));
     let m = s.map();
@@ -410,7 +421,7 @@ pub(super) const fn resolve(level: Level, q: &Query<'_>) -> Option<Kernel> {
 /// Bytes of scratch memory for a node.
 pub(super) const fn scratch(_level: Level, q: &Query<'_>, workers: usize) -> usize {
     match (q.src.source(0), q.src.source(1), q.src.source(2)) {
-        (Some(a), Some(k), Some(v)) => Cut::new(a, k, v).bytes(workers),
+        (Some(a), Some(k), Some(v)) => Cut::new(a, k, v, halves(q.op, k, v)).bytes(workers),
         _ => 0,
     }
 }

@@ -12,6 +12,8 @@ pub(super) trait Source {
     const DIRECT: bool;
     /// Whether the tensor is F32 anyway, so that converting it would change nothing.
     const WIDE: bool;
+    /// Whether rows are of two bytes an element, and may be of half precision.
+    const SHORT: bool;
 
     /// Converts a row of `n` elements to F32.
     ///
@@ -27,6 +29,7 @@ impl<E: Elem> Source for Plain<E> {
     type Direct = E;
     const DIRECT: bool = true;
     const WIDE: bool = E::SIZE == 4;
+    const SHORT: bool = E::SIZE == 2;
 
     #[inline(always)]
     unsafe fn convert<S: Simd>(s: S, _dtype: DType, from: *const u8, to: *mut f32, n: usize) {
@@ -42,6 +45,7 @@ impl Source for Any {
     type Direct = F32;
     const DIRECT: bool = false;
     const WIDE: bool = false;
+    const SHORT: bool = false;
 
     #[inline(always)]
     unsafe fn convert<S: Simd>(s: S, dtype: DType, from: *const u8, to: *mut f32, n: usize) {

@@ -1,9 +1,9 @@
 //! One tile of rows over a range of keys.
 
 use super::product::{Rows, logits, weighted};
-use super::{CHUNK, Cut, Problem, Source, Sums, TILE};
+use super::{CHUNK, Cut, Problem, Source, Sums, TILE, normaliser};
 use crate::kernels::vec::row::{self, map_row};
-use crate::kernels::vec::{Elem, F32, Lanes, Simd, lanes, math};
+use crate::kernels::vec::{Elem, F32, LANES, Lanes, Simd, lanes, math};
 use dinrail_core::tensor::Desc;
 
 /// Rows up to which keys and values are loaded in their own type; with more of them, converting once is cheaper.
@@ -106,45 +106,71 @@ impl Tile<'_> {
         // Where conversions are arithmetic rather than instructions, once is always cheaper (and smaller).
         let direct = T::WIDE || T::DIRECT && S::WIDE && self.count <= DIRECT_ROWS;
         let (dk, dv) = (self.k.1, self.v.1);
-        let mut first = from;
-        while first < to {
-            let n = CHUNK.min(to - first);
-            // SAFETY: the caller's promise.
-            let live = unsafe { self.live(first, n) };
-            if live.count == 0 {
-                first += n;
-                continue;
+        let passes: &[Pass] = if T::SHORT && self.problem.halves {
+            &[Pass::Measure, Pass::Apply]
+        } else {
+            &[Pass::Both]
+        };
+        for &pass in passes {
+            if matches!(pass, Pass::Apply) {
+                // SAFETY: the caller's promise.
+                unsafe { self.settle(s) };
             }
-            let (here, n) = (first, live.keys);
-            first += CHUNK.min(to - first);
-            let k = Rows {
-                at: self.k.0.wrapping_add(here.wrapping_mul(dk.nb[1])).cast_const(),
-                stride: dk.nb[1],
-            };
-            let v = Rows {
-                at: self.v.0.wrapping_add(here.wrapping_mul(dv.nb[1])).cast_const(),
-                stride: dv.nb[1],
-            };
-            if direct {
-                // SAFETY: `n` keys and values from `here` on are inside their tensors.
-                unsafe { self.chunk::<S, T::Direct>(s, k, v, here, n, &live) };
-            } else {
-                let (wide_k, wide_v) = (self.work.keys, self.work.converted);
-                for c in 0..n {
-                    let from = k.at.wrapping_add(c.wrapping_mul(k.stride));
-                    let to = wide_k.wrapping_add(c * self.work.d);
-                    // SAFETY: the key is inside its tensor, the row inside the workspace.
-                    unsafe { T::convert(s, dk.dtype, from, to, self.work.d) };
-                    let from = v.at.wrapping_add(c.wrapping_mul(v.stride));
-                    let to = wide_v.wrapping_add(c * self.work.dv);
-                    // SAFETY: the value is inside its tensor, the row inside the workspace.
-                    unsafe { T::convert(s, dv.dtype, from, to, self.work.dv) };
+            let mut first = from;
+            while first < to {
+                let n = CHUNK.min(to - first);
+                // SAFETY: the caller's promise.
+                let live = unsafe { self.live(first, n) };
+                if live.count == 0 {
+                    first += n;
+                    continue;
                 }
-                let k = Rows { at: wide_k.cast_const().cast(), stride: self.work.d * 4 };
-                let v = Rows { at: wide_v.cast_const().cast(), stride: self.work.dv * 4 };
-                // SAFETY: the workspace holds `n` keys and values.
-                unsafe { self.chunk::<S, F32>(s, k, v, here, n, &live) };
+                let (here, n) = (first, live.keys);
+                first += CHUNK.min(to - first);
+                let k = Rows {
+                    at: self.k.0.wrapping_add(here.wrapping_mul(dk.nb[1])).cast_const(),
+                    stride: dk.nb[1],
+                };
+                let v = Rows {
+                    at: self.v.0.wrapping_add(here.wrapping_mul(dv.nb[1])).cast_const(),
+                    stride: dv.nb[1],
+                };
+                if direct {
+                    // SAFETY: `n` keys and values from `here` on are inside their tensors.
+                    unsafe { self.chunk::<S, T::Direct>(s, k, v, here, n, &live, pass) };
+                } else {
+                    let (wide_k, wide_v) = (self.work.keys, self.work.converted);
+                    for c in 0..n {
+                        let from = k.at.wrapping_add(c.wrapping_mul(k.stride));
+                        let to = wide_k.wrapping_add(c * self.work.d);
+                        // SAFETY: the key is inside its tensor, the row inside the workspace.
+                        unsafe { T::convert(s, dk.dtype, from, to, self.work.d) };
+                        let from = v.at.wrapping_add(c.wrapping_mul(v.stride));
+                        let to = wide_v.wrapping_add(c * self.work.dv);
+                        // SAFETY: the value is inside its tensor, the row inside the workspace.
+                        unsafe { T::convert(s, dv.dtype, from, to, self.work.dv) };
+                    }
+                    let k = Rows { at: wide_k.cast_const().cast(), stride: self.work.d * 4 };
+                    let v = Rows { at: wide_v.cast_const().cast(), stride: self.work.dv * 4 };
+                    // SAFETY: the workspace holds `n` keys and values.
+                    unsafe { self.chunk::<S, F32>(s, k, v, here, n, &live, pass) };
+                }
             }
+        }
+    }
+
+    /// Replaces every row's sum by what its weights are to be multiplied by.
+    ///
+    /// # Safety
+    /// As [`attend`](Self::attend).
+    #[inline(always)]
+    unsafe fn settle<S: Simd>(&self, s: S) {
+        for r in 0..self.count {
+            let at = self.problem.place(self.kv_head, self.sequence, self.first + r);
+            // SAFETY: the workspace is this worker's own.
+            let factor = unsafe { normaliser(s, self.problem, at, self.work.result(r)) };
+            // SAFETY: one float per row.
+            unsafe { self.work.sum.wrapping_add(r).write_unaligned(factor) };
         }
     }
 
@@ -160,7 +186,9 @@ impl Tile<'_> {
         for r in 0..self.count {
             let at = p.place(self.kv_head, self.sequence, self.first + r);
             let from = q.wrapping_add(p.q.row_offset(at.token, at.head, at.sequence));
-            map_row!(m, F32, from.cast_const(), w.query(r).cast(), w.d, |v| v * scale);
+            map_row!(m, F32, from.cast_const(), w.query(r).cast(), w.d, |v| {
+                if p.halves { half(m, v) } else { v * scale }
+            });
             for j in 0..w.dv {
                 // SAFETY: `j` is inside the row's values.
                 unsafe { w.values.wrapping_add(r * w.dv + j).write_unaligned(0.0) };
@@ -210,6 +238,7 @@ impl Tile<'_> {
         first: usize,
         n: usize,
         live: &Live,
+        pass: Pass,
     ) {
         let w = self.work;
         let mut rest = live.rows.get(..live.count).unwrap_or(&[]);
@@ -241,7 +270,10 @@ impl Tile<'_> {
         }
         for &r in live.rows.iter().take(live.count) {
             // SAFETY: the logits are there.
-            unsafe { self.weigh(s, usize::from(r), first, n) };
+            unsafe { self.weigh(s, usize::from(r), first, n, pass) };
+        }
+        if matches!(pass, Pass::Measure) {
+            return;
         }
         let mut rest = live.rows.get(..live.count).unwrap_or(&[]);
         macro_rules! block {
@@ -284,7 +316,7 @@ impl Tile<'_> {
     /// # Safety
     /// The row's logits are in the workspace; otherwise as [`attend`](Self::attend).
     #[inline(always)]
-    unsafe fn weigh<S: Simd>(&self, s: S, r: usize, first: usize, n: usize) {
+    unsafe fn weigh<S: Simd>(&self, s: S, r: usize, first: usize, n: usize, pass: Pass) {
         let (p, w) = (self.problem, self.work);
         let at = p.place(self.kv_head, self.sequence, self.first + r);
         let x = w.weight(r);
@@ -293,6 +325,11 @@ impl Tile<'_> {
             unsafe { x.wrapping_add(c).write_unaligned(f32::NEG_INFINITY) };
         }
         let m = s.map();
+        if p.halves {
+            // After the product, as where the two are operations of their own.
+            let scale = m.splat(p.scale);
+            map_row!(m, F32, x.cast_const().cast(), x.cast(), n, |v| v * scale);
+        }
         if p.softcap != 0.0 {
             let cap = m.splat(p.softcap);
             map_row!(m, F32, x.cast_const().cast(), x.cast(), n, |v| math::tanh(v) * cap);
@@ -304,6 +341,15 @@ impl Tile<'_> {
         let (max_at, sum_at) = (w.max.wrapping_add(r), w.sum.wrapping_add(r));
         // SAFETY: one float per row.
         let old = unsafe { max_at.read_unaligned() };
+        if matches!(pass, Pass::Apply) {
+            // SAFETY: one float per row.
+            let factor = m.splat(unsafe { sum_at.read_unaligned() });
+            let shift = m.splat(if old == f32::NEG_INFINITY { 0.0 } else { old });
+            map_row!(m, F32, x.cast_const().cast(), x.cast(), CHUNK, |v| {
+                half(m, math::exp(v - shift) * factor)
+            });
+            return;
+        }
         // SAFETY: the row has CHUNK logits.
         let new = unsafe { row::largest(s, x, CHUNK) };
         let new = if new > old { new } else { old };
@@ -327,7 +373,7 @@ impl Tile<'_> {
         if new != old {
             let factor = math::exp(m.splat(old - shift)).first();
             sum *= factor;
-            // SAFETY: the row has `dv` values.
+            // SAFETY: the row has `dv` values; they are still zeros where only sums are taken.
             unsafe { row::scale(s, w.values.wrapping_add(r * w.dv), factor, w.dv) };
         }
         // SAFETY: one float per row.
@@ -335,6 +381,27 @@ impl Tile<'_> {
         // SAFETY: one float per row.
         unsafe { max_at.write_unaligned(new) };
     }
+}
+
+/// What a walk over the keys is for.
+#[derive(Clone, Copy)]
+enum Pass {
+    /// Sums and weighted values at once.
+    Both,
+    /// Largest logits and sums.
+    Measure,
+    /// Weighted values, by weights that are normalised and rounded to half precision.
+    Apply,
+}
+
+/// Each lane rounded to half precision.
+#[inline(always)]
+fn half<S: Simd>(s: S, v: S::F) -> S::F {
+    let mut room = [0u16; LANES];
+    // SAFETY: there is room for all lanes.
+    unsafe { s.store_f16(room.as_mut_ptr(), v) };
+    // SAFETY: all lanes are there.
+    unsafe { s.load_f16(room.as_ptr()) }
 }
 
 /// How many of `n` keys there are up to the last one that is not hidden.

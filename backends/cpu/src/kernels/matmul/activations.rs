@@ -1,8 +1,9 @@
 //! The right-hand side as the kernels read it: columns of 8-bit groups, or of `f32`.
 //!
 //! Quantised weights meet activations that are rounded once per node to groups of 32 bytes with an `f32` scale (the
-//! strongest element becomes ±127, ties to even), and the scaled sums that weights with an offset need. The sums are
-//! `f32`: a half would overflow on activations that an f16 still holds.
+//! strongest element becomes ±127, ties to even), and the scaled sums that weights with an offset need. Where ggml stores
+//! scales and sums in half precision they are rounded so here, for a model to give the same numbers; but they are kept as
+//! `f32`, and a number that a half can't hold stays as it is: sums overflow on activations that an f16 still holds.
 
 use super::format::GROUP;
 use core::marker::PhantomData;
@@ -22,6 +23,10 @@ pub struct Layout {
     pub halves: bool,
     /// The levels as 16-bit numbers, too.
     pub wide: bool,
+    /// Scales are rounded to half precision, as in ggml's `Q8_0` and `Q8_1` blocks.
+    pub half_scales: bool,
+    /// So are the scaled sums, as in ggml's `Q8_1` blocks.
+    pub half_sums: bool,
 }
 
 impl Layout {
@@ -174,6 +179,19 @@ impl Source<'_> {
     }
 }
 
+/// Rounded to half precision, ties to even; unchanged where that isn't a normal number.
+#[inline(always)]
+pub fn half(x: f32) -> f32 {
+    let bits = x.to_bits();
+    let magnitude = bits & 0x7fff_ffff;
+    // From 2^-14 to the largest half.
+    if (0x3880_0000..0x477f_f000).contains(&magnitude) {
+        f32::from_bits(bits.wrapping_add(0xfff + (bits >> 13 & 1)) & !0x1fff)
+    } else {
+        x
+    }
+}
+
 /// Levels, scale and the sums of the halves of 32 activations. A group with a NaN or an infinity gets zeros and a NaN
 /// for a scale, which makes every product with it NaN.
 #[inline(always)]
@@ -181,7 +199,7 @@ pub fn quantise_group(x: &[f32; GROUP]) -> ([i8; GROUP], f32, [i32; 2]) {
     // Magnitudes order like their bits, NaNs above infinity above the rest.
     let bits = x.iter().fold(0u32, |max, x| max.max(x.to_bits() & 0x7fff_ffff));
     let d = f32::from_bits(bits) / 127.0;
-    let inverse = 1.0 / d;
+    let inverse = 127.0 / f32::from_bits(bits);
     // Also for a scale so small that it has no inverse.
     let usable = bits < 0x7f80_0000 && inverse < f32::INFINITY;
     let id = if usable { inverse } else { 0.0 };
@@ -218,13 +236,16 @@ pub unsafe fn quantise(source: &Source<'_>, range: Range<usize>, base: *mut u8, 
         // SAFETY: the source can be read, and a row has this group.
         unsafe { source.read(row, g * GROUP, &mut x) };
         let (q, d, sums) = quantise_group(&x);
+        let exact = d;
+        let d = if layout.half_scales { half(d) } else { d };
         let scaled = sums.map(|s| d * s as f32);
         let at = |offset: usize| column.wrapping_add(offset);
         // SAFETY: the column has room for each of its groups.
         unsafe { at(g * GROUP).cast::<[i8; GROUP]>().write(q) };
         // SAFETY: as above, and a multiple of 4.
         unsafe { at(layout.scales_at() + 4 * g).cast::<f32>().write(d) };
-        let sum = d * (sums[0] + sums[1]) as f32;
+        let total = (sums[0] + sums[1]) as f32;
+        let sum = if layout.half_sums { half(exact * total) } else { d * total };
         // SAFETY: as above.
         unsafe { at(layout.sums_at() + 4 * g).cast::<f32>().write(sum) };
         if layout.halves {
@@ -282,17 +303,26 @@ impl<'a> FloatColumns<'a> {
     }
 }
 
-/// Writes rows `range` of the source as `f32` to `base`, `stride` bytes apart.
+/// Writes rows `range` of the source as `f32` to `base`, `stride` bytes apart, with `halves` rounded to half precision.
 ///
 /// # Safety
 /// * `source` can be read.
 /// * `base` and `stride` are multiples of 4, and there is room, which nobody else reads or writes.
-pub unsafe fn widen(source: &Source<'_>, range: Range<usize>, base: *mut u8, stride: usize) {
+pub unsafe fn widen(
+    source: &Source<'_>,
+    range: Range<usize>,
+    base: *mut u8,
+    stride: usize,
+    halves: bool,
+) {
     for i in range {
         let p = base.wrapping_add(i * stride).cast::<f32>();
         // SAFETY: there is room for the row; any bits are an f32.
         let out = unsafe { core::slice::from_raw_parts_mut(p, source.desc.ne[0]) };
         // SAFETY: the source can be read.
         unsafe { source.read(source.row(i), 0, out) };
+        if halves {
+            out.iter_mut().for_each(|x| *x = half(*x));
+        }
     }
 }

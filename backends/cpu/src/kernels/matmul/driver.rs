@@ -150,18 +150,24 @@ impl Needs {
     }
 }
 
+/// Whether the columns are rounded to half precision: those that meet weights of half precision are, as in ggml.
+pub const fn halved(a: &Desc, b: &Desc) -> bool {
+    matches!((a.dtype, b.dtype), (DType::F16, DType::F32))
+}
+
 /// Whether the columns can be read where they are.
-pub const fn in_place(b: &Desc) -> bool {
-    matches!(b.dtype, DType::F32) && b.rows_contiguous()
+pub const fn in_place(a: &Desc, b: &Desc) -> bool {
+    matches!(b.dtype, DType::F32) && b.rows_contiguous() && !halved(a, b)
 }
 
 /// Bytes for the columns of a float product.
-pub const fn float_needs(b: &Desc) -> Needs {
+pub const fn float_needs(a: &Desc, b: &Desc) -> Needs {
     let row = b.ne[0].saturating_mul(4).saturating_add(ALIGN - 1) & !(ALIGN - 1);
-    Needs { columns: if in_place(b) { 0 } else { row.saturating_mul(b.rows()) }, each: 0 }
+    Needs { columns: if in_place(a, b) { 0 } else { row.saturating_mul(b.rows()) }, each: 0 }
 }
 
-fn operands<'a>(args: &Args<'a>) -> Result<(Operand<'a>, Operand<'a>)> {
+/// The two sources.
+pub fn operands<'a>(args: &Args<'a>) -> Result<(Operand<'a>, Operand<'a>)> {
     match (args.src[0], args.src[1]) {
         (Some(a), Some(b)) => Ok((a, b)),
         _ => Err(Error::Unsupported { node: NodeId::NONE, op: args.op.kind() }),
@@ -215,21 +221,30 @@ pub unsafe fn quantised<E: Engine>(args: &Args<'_>) -> Result<()> {
 /// A kernel's contract.
 pub unsafe fn float<E: FloatEngine>(args: &Args<'_>) -> Result<()> {
     let (a, b) = operands(args)?;
-    let needs = float_needs(b.desc);
+    let needs = float_needs(a.desc, b.desc);
     let base = needs.check(args)?;
     let (columns, k) = (b.desc.rows(), b.desc.ne[0]);
     if a.desc.ne[1] == 0 || columns == 0 {
         return Ok(());
     }
     let stride = needs.columns / columns;
-    if !in_place(b.desc) {
+    let own = !in_place(a.desc, b.desc);
+    if own {
         let source = Source { desc: b.desc, ptr: b.ptr };
         // SAFETY: the operands are valid; the scratch memory has room and each worker writes its own rows.
-        unsafe { activations::widen(&source, args.worker.share(columns), base, stride) };
+        unsafe {
+            activations::widen(
+                &source,
+                args.worker.share(columns),
+                base,
+                stride,
+                halved(a.desc, b.desc),
+            )
+        };
         args.worker.wait();
     }
     split(&a, &b, &args.dst, args.worker, |part| {
-        let (start, step) = if in_place(b.desc) {
+        let (start, step) = if !own {
             let ne2 = b.desc.ne[2].max(1);
             let (i2, i3) = (part.slice % ne2, part.slice / ne2);
             (b.ptr.wrapping_add(b.desc.row_offset(0, i2, i3)).cast_const(), b.desc.nb[1])

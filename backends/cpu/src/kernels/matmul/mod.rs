@@ -13,9 +13,12 @@ mod format;
 mod scalar;
 #[cfg(test)]
 mod tests;
+pub(super) mod vector;
 
 #[cfg(all(feature = "avx2", target_arch = "x86_64"))]
 mod avx2;
+#[cfg(cortex_m_fpu)]
+pub(super) mod cortex_m;
 #[cfg(all(feature = "neon", target_arch = "aarch64"))]
 mod neon;
 
@@ -68,7 +71,22 @@ pub(super) const fn resolve(level: Level, q: &Query<'_>) -> Option<Kernel> {
         Level::Neon => neon::kernel(a.dtype),
         #[cfg(all(feature = "dotprod", target_arch = "aarch64"))]
         Level::Dotprod => neon::dotprod_kernel(a.dtype),
+        _ if vector::fits(b) => vector_kernel(a.dtype),
         _ => scalar_kernel(a.dtype),
+    }
+}
+
+/// Whether products of `Q8_0` with one column go a way of their own: where that is faster.
+const FAST_Q8_0: bool = cfg!(all(cortex_m_dsp, cortex_m_fpu));
+
+/// The scalar level's kernel for a single column.
+const fn vector_kernel(dtype: DType) -> Option<Kernel> {
+    match dtype {
+        DType::F32 => Some(vector::float::<vec::F32>),
+        DType::F16 => Some(vector::half),
+        DType::BF16 => Some(vector::float::<vec::Bf16>),
+        DType::Q8_0 if FAST_Q8_0 => Some(vector::q8_0),
+        other => scalar_kernel(other),
     }
 }
 
@@ -89,10 +107,12 @@ const fn scalar_kernel(dtype: DType) -> Option<Kernel> {
 /// Bytes of scratch memory for all workers.
 pub(super) const fn scratch(level: Level, q: &Query<'_>, workers: usize) -> usize {
     let (Some(a), Some(b)) = (q.src.source(0), q.src.source(1)) else { return 0 };
-    if a.dtype.is_quantized() {
+    if matches!((level, a.dtype), (Level::Scalar, DType::Q8_0)) && FAST_Q8_0 && vector::fits(b) {
+        vector::q8_0_bytes(b.ne[0])
+    } else if a.dtype.is_quantized() {
         plan(level, a.dtype, b).1.total(workers)
     } else {
-        float_needs(b).total(workers)
+        float_needs(a, b).total(workers)
     }
 }
 
@@ -104,7 +124,13 @@ const fn plan(level: Level, dtype: DType, b: &Desc) -> (Layout, Needs) {
         Level::Avx2 => (avx2::wide(dtype, b.ne[1]), avx2::workspace(dtype, groups, b.ne[1])),
         _ => (false, 0),
     };
-    let layout = Layout { groups, halves: matches!(dtype, DType::Q2_K), wide };
+    let layout = Layout {
+        groups,
+        halves: matches!(dtype, DType::Q2_K),
+        wide,
+        half_scales: dtype.block_len() == GROUP,
+        half_sums: matches!(dtype, DType::Q4_1 | DType::Q5_1),
+    };
     let columns = layout.stride().saturating_mul(b.rows());
     (layout, Needs { columns, each })
 }
