@@ -25,6 +25,8 @@ pub struct Args {
     /// Threads, for devices that use the host's
     #[arg(short, long, value_name = "T")]
     threads: Option<usize>,
+    #[command(flatten)]
+    load: crate::load::Choice,
     /// Repetitions of each test
     #[arg(short, long, value_name = "REPS", default_value_t = 5)]
     reps: usize,
@@ -76,6 +78,7 @@ pub fn run(args: &Args) -> Result {
         return Err(Error::new("nothing to measure: -r and one of -p and -n must be 1 or more"));
     }
     run::catch_interrupt();
+    args.load.load_aloud(args.json);
     let device = registry::device(args.device.as_deref())?;
     let stream = registry::open(device, args.threads)?;
     let threads = args.threads.unwrap_or_else(default_threads);

@@ -1,7 +1,7 @@
 //! `dinrail devices`
 
 use crate::output::{self, Align, Table};
-use crate::{Result, registry};
+use crate::{Result, load, registry};
 use dinrail::hal::Caps;
 use serde_json::json;
 
@@ -11,6 +11,8 @@ pub struct Args {
     /// As JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    load: load::Choice,
 }
 
 /// Lists the devices.
@@ -18,7 +20,19 @@ pub struct Args {
 /// # Errors
 /// What printing gives.
 pub fn run(args: &Args) -> Result {
-    if args.json { output::json(&as_json()) } else { table() }
+    let report = args.load.load();
+    match (&report, args.json) {
+        (Some(report), true) => {
+            output::json(&json!({ "devices": as_json(), "load": load::as_json(report) }))
+        }
+        (Some(report), false) => {
+            output::text(report)?;
+            output::line("")?;
+            table()
+        }
+        (None, true) => output::json(&as_json()),
+        (None, false) => table(),
+    }
 }
 
 fn caps(caps: Caps) -> Vec<&'static str> {

@@ -9,6 +9,7 @@ pub mod devices;
 pub mod engine;
 pub mod errors;
 pub mod inspect;
+pub mod load;
 pub mod models;
 pub mod output;
 pub mod plan;
@@ -32,8 +33,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Lists the backends and devices that are compiled in
+    /// Lists the backends and devices that are compiled in, and those that are loaded
     Devices(devices::Args),
+    /// Loads a backend from a shared library and lists its devices
+    Load(load::Args),
     /// Continues a text
     Run(run::Args),
     /// Shows what is in a GGUF file, and whether it can be run here
@@ -56,6 +59,7 @@ pub fn main() -> ExitCode {
     let result = match &cli.command {
         None => story::run(),
         Some(Command::Devices(args)) => devices::run(args),
+        Some(Command::Load(args)) => load::run(args),
         Some(Command::Run(args)) => run::run(args),
         Some(Command::Inspect(args)) => inspect::run(args),
         Some(Command::Bench(args)) => bench::run(args),

@@ -30,6 +30,8 @@ pub struct Args {
     /// Threads, for devices that use the host's
     #[arg(short, long, value_name = "T")]
     threads: Option<usize>,
+    #[command(flatten)]
+    load: crate::load::Choice,
     /// 0 takes the likeliest token each time; higher is more varied
     #[arg(long, value_name = "X", default_value_t = sampler::Config::CHAT.temperature)]
     temp: f32,
@@ -91,6 +93,7 @@ pub fn run(args: &Args) -> Result {
         quiet: args.quiet,
     };
     // Mistakes on the command line before those in the file.
+    args.load.load_aloud(args.quiet);
     let device = registry::device(args.device.as_deref())?;
     drop(registry::open(device, args.threads)?);
     let report = tell(&Model::open(&args.model)?, &request)?;
