@@ -22,17 +22,17 @@ static HEAP: Option<&'static dyn host::Heap> = {
 };
 
 macro_rules! table {
-    ($($feature:literal: static $name:ident: $backend:ty = $new:expr;)*) => {
+    ($($feature:literal if $when:meta: static $name:ident: $backend:ty = $new:expr;)*) => {
         $(
-            #[cfg(feature = $feature)]
+            #[cfg($when)]
             static $name: $backend = $new;
         )*
 
         /// The compiled-in backends, first choice first: accelerators, the CPU, then what is only for tests.
-        pub static BACKENDS: &[&'static dyn Backend] = &[$(#[cfg(feature = $feature)] &$name,)*];
+        pub static BACKENDS: &[&'static dyn Backend] = &[$(#[cfg($when)] &$name,)*];
 
         /// The features that put them there, in the same order.
-        pub static FEATURES: &[&str] = &[$(#[cfg(feature = $feature)] $feature,)*];
+        pub static FEATURES: &[&str] = &[$(#[cfg($when)] $feature,)*];
     };
 }
 
@@ -53,9 +53,17 @@ static SERVICES: dinrail_cpu::Services = dinrail_cpu::Services {
 };
 
 table! {
-    "cpu": static CPU: dinrail_cpu::Backend = dinrail_cpu::Backend::new(SERVICES);
-    "reference": static REFERENCE: dinrail_reference::Backend = dinrail_reference::Backend::new(HEAP);
-    "null": static NULL: dinrail_null::Backend =
+    "metal" if all(feature = "metal", target_vendor = "apple"): static METAL: dinrail_metal::Backend =
+        dinrail_metal::Backend::new();
+    "vulkan" if feature = "vulkan": static VULKAN: dinrail_vulkan::Backend =
+        dinrail_vulkan::Backend::with(dinrail_vulkan::Options {
+            // A processor that plays graphics card is never the best device; the CPU backend is faster.
+            software: false,
+            ..dinrail_vulkan::Options::DEFAULT
+        });
+    "cpu" if feature = "cpu": static CPU: dinrail_cpu::Backend = dinrail_cpu::Backend::new(SERVICES);
+    "reference" if feature = "reference": static REFERENCE: dinrail_reference::Backend = dinrail_reference::Backend::new(HEAP);
+    "null" if feature = "null": static NULL: dinrail_null::Backend =
         dinrail_null::Backend::new(dinrail_null::Config::DEFAULT);
 }
 
