@@ -167,6 +167,7 @@ impl<const N: usize> Loader<N> {
             policy: options.policy.clone(),
             checker: Checker::default(),
             report: Report::default(),
+            last: None,
         };
         match AVAILABLE {
             Ok(()) => f(&mut work),
@@ -212,6 +213,8 @@ struct Work<'l, const N: usize> {
     policy: Policy,
     checker: Checker,
     report: Report,
+    /// The last candidate that was out, kept while the next one is opened: what both need is then not loaded anew.
+    last: Option<Box<dyn Candidate>>,
 }
 
 impl<const N: usize> Work<'_, N> {
@@ -277,6 +280,7 @@ impl<const N: usize> Work<'_, N> {
         let rival = self.loader.rival(name);
         let to_beat = rival.map(|b| (b.name(), (self.loader.scores)(b)));
         let mut runners: Vec<Runner> = Vec::new();
+        let mut last_dir: Option<PathBuf> = None;
         // The leader stays open, so that it need not be opened twice; but not while one of another directory is opened,
         // whose libraries may have the same names and be of another release.
         let mut leader: Option<(usize, Option<Box<dyn Candidate>>)> = None;
@@ -295,12 +299,17 @@ impl<const N: usize> Work<'_, N> {
             {
                 *kept = None;
             }
+            if last_dir.as_deref() != path.parent() {
+                self.last = None;
+                last_dir = path.parent().map(Path::to_owned);
+            }
             let Some((rank, candidate)) = self.open(entry, &path) else { continue };
             if leader.as_ref().is_none_or(|(i, _)| runners[*i].rank < rank) {
                 leader = Some((runners.len(), Some(candidate)));
             }
             runners.push(Runner { entry, path, rank });
         }
+        self.last = None;
         let mut leader = leader.and_then(|(i, c)| Some((runners[i].entry, c?)));
         runners.sort_by_key(|r| core::cmp::Reverse(r.rank));
         let mut winner: Option<String> = None;
@@ -317,6 +326,7 @@ impl<const N: usize> Work<'_, N> {
                 continue;
             }
             if opened.is_none() {
+                self.last = None;
                 let Some((found, candidate)) = self.open(runner.entry, &runner.path) else {
                     continue;
                 };
@@ -337,6 +347,7 @@ impl<const N: usize> Work<'_, N> {
 
     /// Loads a file that somebody chose.
     fn file(&mut self, path: PathBuf) {
+        self.last = None;
         let wrong = candidates::look(&path).err();
         let Some((entry, path)) = self.admit(Name::of_file(&path), path, wrong) else { return };
         if let Some((_, candidate)) = self.open(entry, &path) {
@@ -385,7 +396,8 @@ impl<const N: usize> Work<'_, N> {
         log::debug!("opening {}", path.display());
         let opened = self.loader.format.open(path).and_then(|c| Ok((c.score()?, c)));
         match opened {
-            Ok((Some(0), _)) => {
+            Ok((Some(0), c)) => {
+                self.last = Some(c);
                 self.report.entries[entry].score = Some(0);
                 self.fail(
                     entry,
