@@ -8,6 +8,10 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
+/// Bytes that a copy between devices passes through the host at a time. Each piece may be a submission to a device, and
+/// lies on the stack.
+const PIECE: usize = if cfg!(target_os = "none") { 256 } else { 16 * 1024 };
+
 /// What a buffer is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
@@ -412,7 +416,7 @@ impl<'m> Buffer<'m> {
             return Ok(());
         }
         // Through the host, piece by piece.
-        let mut piece = [0u8; 256];
+        let mut piece = [0u8; PIECE];
         let mut done = 0;
         while done < len {
             let n = (len - done).min(piece.len());

@@ -317,7 +317,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`Error::NotOffered`] where that gains nothing: use [`compute`](Self::compute).
-    pub fn plan(&self, program: &Program<'_>) -> Result<Prepared<'_>> {
+    pub fn plan<'p>(&'p self, program: &'p Program<'_>) -> Result<Prepared<'p>> {
         Ok(Prepared { stream: self, raw: self.ops.plan_create(self.key(), program)? })
     }
 
@@ -418,14 +418,14 @@ impl core::fmt::Debug for Scope<'_> {
     }
 }
 
-/// A program that a stream has prepared.
+/// A program that a stream has prepared. It borrows the program, so that its memory stays bound.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     stream: &'a Stream,
     raw: Raw,
 }
 
-impl Prepared<'_> {
+impl<'a> Prepared<'a> {
     /// Queues it.
     ///
     /// # Errors
@@ -438,7 +438,7 @@ impl Prepared<'_> {
     ///
     /// # Errors
     /// [`Error::NotOffered`], or what the device reports.
-    pub fn update(&mut self, program: &Program<'_>) -> Result<()> {
+    pub fn update(&mut self, program: &'a Program<'_>) -> Result<()> {
         self.stream.ops.plan_update(self.stream.key(), Key::of(&self.raw), program)
     }
 }
