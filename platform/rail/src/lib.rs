@@ -7,6 +7,8 @@
 //! |---|---|
 //! | `std` (default) | `dinrail::host`: memory, threads and file maps, and all CPU levels, chosen at run time |
 //! | `cpu` (default), `cpu-avx2`, `cpu-neon`, `cpu-dotprod` | the CPU backend; the levels are for builds without `std` |
+//! | `vulkan` | graphics processors through Vulkan, where the machine has a driver |
+//! | `metal` | Apple's graphics processors (type-checked, not run) |
 //! | `reference` | the slow backend that says what is right |
 //! | `null` | the backend that computes nothing |
 //! | `dynamic` | `dinrail::loader`: backends from shared libraries, and room in the table for them |
@@ -34,6 +36,8 @@ extern crate std;
 pub mod environment;
 #[cfg(feature = "dynamic")]
 pub mod loader;
+#[cfg(feature = "cpu")]
+pub mod static_plan;
 mod table;
 
 #[doc(inline)]

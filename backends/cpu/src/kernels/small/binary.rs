@@ -46,12 +46,12 @@ kernels! {
 unsafe fn run(args: &Args<'_>, f: impl Fn(f32, f32) -> f32) -> Result<()> {
     let [Some(a), Some(b), ..] = args.src else { return Ok(()) };
     let d = args.dst.desc;
-    let [_, n1, n2, n3] = b.desc.ne.map(|n| n.max(1));
+    let [_, n1, n2, n3] = b.desc.ne;
     let step = usize::from(b.desc.ne[0] != 1);
     for [i1, i2, i3] in Rows::new(&d.ne, args.worker.share(d.rows())) {
         let mut to = args.dst.ptr.wrapping_add(d.row_offset(i1, i2, i3)).cast::<f32>();
         let mut from = a.ptr.wrapping_add(a.desc.row_offset(i1, i2, i3)).cast::<f32>();
-        let with = b.desc.row_offset(i1 % n1, i2 % n2, i3 % n3);
+        let with = b.desc.row_offset(i1 % n1.max(1), i2 % n2.max(1), i3 % n3.max(1));
         let mut with = b.ptr.wrapping_add(with).cast::<f32>();
         for _ in 0..d.ne[0] {
             // SAFETY: the row has so many elements. Where the result is a source's memory, each is read before it is

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Compares what a firmware printed with the reference.
+
+    expect.py detector|story FILE f32|q8
+    expect.py cooperative|faults|defmt FILE
+"""
+
+import json
+import pathlib
+import re
+import struct
+import sys
+
+REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "examples/models/reference"
+
+
+def reference(name):
+    return json.loads((REFERENCE / name).read_text())
+
+
+def close(got, want, tolerance):
+    assert abs(got - want) <= tolerance * abs(want), f"{got} instead of {want}"
+
+
+def detector(text, kind):
+    """The bits of each window's error."""
+    got = [struct.unpack(">f", bytes.fromhex(h))[0] for h in re.findall(r"^mse ([0-9a-f]{8})$", text, re.M)]
+    want = reference("ad01.json")["window_mse"]
+    assert len(got) == len(want), f"{len(got)} windows"
+    for g, w in zip(got, want):
+        # The reference is of the model in f32; 8-bit weights move the error by what they round.
+        close(g, w, 2e-5 if kind == "f32" else 2e-2)
+    print(f"{len(got)} windows, the first {got[0]:.6f}, the mean {sum(got) / len(got):.6f}")
+
+
+def story(text, kind):
+    name = {"f32": "stories260K-f32.json", "q8": "stories260K-Q8_0.json"}[kind]
+    case = next(c for c in reference(name)["cases"] if c["prompt"] == "Once upon a time")
+    told = text.split("\nstack ")[0].replace("\r", "").strip()
+    want = case["prompt"] + case["greedy_text"]
+    assert told == want.strip(), f"{told!r} instead of {want!r}"
+    print(told)
+
+
+def numbers(text):
+    return {k: int(v) for k, v in re.findall(r"^([a-z-]+) (\d+)$", text, re.M)}
+
+
+def cooperative(text, _):
+    found = numbers(text)
+    assert found["ticks"] > 8 and "." in text, "the interrupt did not get through"
+    # A token is a million instructions; no step may be more than a third of it.
+    assert found["longest-step-clocks"] < 350_000, found
+
+
+def faults(text, _):
+    lines = dict(l.split(": ", 1) for l in text.splitlines() if ": " in l)
+    for what, pattern in {
+        "arena one byte too small": r"(\d+) needed, capacity is (\d+)",
+        "arena at an odd address": r"0x[0-9a-f]+ is not a multiple of 8",
+        "model cut off": r"\d+ needed, capacity is \d+",
+        "model at an odd address": r"is not a multiple of 8",
+        "arena in flash": r"may only be read",
+        "file cut off": r"\d",
+        "file of a big-endian machine": r"endian",
+    }.items():
+        assert re.search(pattern, lines[what]), f"{what}: {lines[what]}"
+    need, have = re.search(r"(\d+) needed, capacity is (\d+)", lines["arena one byte too small"]).groups()
+    assert int(need) == int(have) + 1
+
+
+def defmt(text, _):
+    got = [float(x) for x in re.findall(r"mean squared error ([0-9.]+)", text)]
+    for g, w in zip(got, reference("ad01.json")["window_mse"], strict=False):
+        close(g, w, 2e-5)
+    assert len(got) == 4, text
+
+
+if __name__ == "__main__":
+    what, file, *kind = sys.argv[1:]
+    text = pathlib.Path(file).read_text()
+    globals()[what](text, kind[0] if kind else "f32")
