@@ -158,6 +158,18 @@ pub fn program() -> PathBuf {
     dir.join(format!("loader-probe{}", std::env::consts::EXE_SUFFIX))
 }
 
+/// Puts a copy of the probe somewhere.
+///
+/// Another program copies it: one that this process has open for writing, if only in a child that another thread is about
+/// to start, can't be started.
+///
+/// # Panics
+/// If it can't be copied.
+pub fn install(to: &Path) {
+    let done = Command::new("cp").arg(program()).arg(to).status().expect("cp starts");
+    assert!(done.success(), "{}", to.display());
+}
+
 /// A copy of the probe with a clean environment.
 pub fn probe_at(path: &Path) -> Command {
     let mut command = Command::new(path);

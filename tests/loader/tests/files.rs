@@ -1,7 +1,7 @@
 //! Files that are wrong: each spoils only itself, and says why.
 #![cfg(unix)]
 
-use dinrail_loader_tests::{Nest, as_nobody, mode, plugin, plugin_with, probe, program, report};
+use dinrail_loader_tests::{Nest, as_nobody, install, mode, plugin, plugin_with, probe, report};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -30,7 +30,7 @@ fn one_bad_entry_spoils_only_itself() {
     assert!(Command::new("mkfifo").arg(at("libggml-fifo.so")).status().unwrap().success());
     // The program lies there too, so that this is what a start looks like.
     let here = at("prog");
-    std::fs::copy(program(), &here).unwrap();
+    install(&here);
     let Some(mut command) = as_nobody(&here) else { return };
     // Files of root and of nobody: both are trusted where this runs as root.
     let r = report(command.arg("--all"));

@@ -1,7 +1,7 @@
 //! What is never opened.
 #![cfg(unix)]
 
-use dinrail_loader_tests::{Nest, as_nobody, marking, mode, plugin, probe, program, report};
+use dinrail_loader_tests::{Nest, as_nobody, install, marking, mode, plugin, probe, report};
 use std::os::unix::fs::chown;
 
 #[test]
@@ -92,7 +92,7 @@ fn what_others_can_change_is_not_opened() {
     }
     // Another user may take what root and that user have, and nobody else's.
     let prog = nest.at("prog");
-    std::fs::copy(program(), &prog).unwrap();
+    install(&prog);
     mode(&nest.at("marks"), 0o666);
     for (owner, expected) in [(0, "loaded"), (65534, "loaded"), (12345, "refused")] {
         chown(&file, Some(owner), None).unwrap();

@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use dinrail_loader_tests::{
-    Nest, as_nobody, clean, marking, mode, plugin, probe, probe_at, program, report,
+    Nest, as_nobody, clean, install, marking, mode, plugin, probe, probe_at, report,
 };
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
@@ -35,7 +35,7 @@ fn the_executables_directory_is_the_real_one() {
     let nest = Nest::new();
     let (real, links, path) = (nest.dir("real"), nest.dir("links"), nest.dir("path"));
     let program_here = real.join("prog");
-    std::fs::copy(program(), &program_here).unwrap();
+    install(&program_here);
     if !plugin(&real.join("libggml-mine.so"), &["NAME=\"MINE\""]) {
         return;
     }
@@ -138,7 +138,7 @@ fn paths_in_any_letters() {
         let dir = nest.dir(std::ffi::OsStr::from_bytes(name));
         let (file, prog) = (dir.join("libggml-it-x.so"), dir.join("prog"));
         std::fs::copy(&first, &file).unwrap();
-        std::fs::copy(program(), &prog).unwrap();
+        install(&prog);
         let taken = |c: &mut Command| assert_eq!(report(c).taken(), ["libggml-it-x.so"]);
         taken(probe_at(&prog).arg("--all"));
         taken(probe().arg("--dir").arg(&dir));
@@ -165,7 +165,7 @@ fn a_program_with_more_rights_than_its_user_asks_nobody() {
         return;
     }
     let prog = bin.join("prog");
-    std::fs::copy(program(), &prog).unwrap();
+    install(&prog);
     // SAFETY: it takes nothing and always succeeds.
     if unsafe { libc::geteuid() } != 0 {
         println!("skipped: only root can make a set-uid program");
