@@ -45,9 +45,12 @@ impl<H: Hook> StreamOps for Layer<H> {
     }
 
     fn plan_update(&self, _key: Key<'_>, plan: Key<'_>, program: &Program<'_>) -> Result<()> {
-        // SAFETY: as in `plan_free`; core's handle is borrowed as `&mut` for this call, so nobody else uses it.
-        let plan = unsafe { inner_mut::<Prepared<'static>>(plan) };
-        self.unwrapped(Kind::PlanUpdate, program, |p| plan.update(p))
+        self.unwrapped(Kind::PlanUpdate, program, |p| {
+            // SAFETY: as in `plan_free`; core's handle is borrowed as `&mut` for this call, so nobody else uses it. What
+            // it borrows, core's own handle of the outer program keeps.
+            let plan = unsafe { inner_mut::<Prepared<'_>>(plan) };
+            plan.update(p)
+        })
     }
 
     fn plan_compute(&self, _key: Key<'_>, plan: Key<'_>) -> Result<()> {
