@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The host crates, with the loader, type-check for systems that can't be run here.
+. "$(dirname "$0")/lib.sh"
+
+packages=()
+for folder in platform/host platform/ggml platform/rail; do
+    name=$(package "$folder") && packages+=(-p "$name")
+done
+[ ${#packages[@]} -gt 0 ] || skip "none of the packages exists"
+
+foreign_rust
+export CARGO_TARGET_DIR=$TARGET-other-os
+for triple in x86_64-pc-windows-msvc aarch64-apple-darwin x86_64-unknown-freebsd; do
+    foreign cargo clippy --quiet -Z build-std=std,panic_abort --target $triple "${packages[@]}" \
+        --features dinrail/dynamic --no-deps -- -D warnings
+done
