@@ -70,6 +70,8 @@ fn mistakes_in_the_metadata_are_named() {
     says(&set("llama.rope.scaling.type", "longrope".into()), &["scaling.type", "yarn"]);
     says(&set("llama.expert_count", Value::U32(8)), &["expert_count", "mixture of experts"]);
     says(&set("llama.attention.head_count", Value::U32(128)), &["head_count"]);
+    // No table for so many layers is ever made.
+    says(&set("llama.block_count", Value::U32(16_777_215)), &["block_count", "16777215", "nodes"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::output::{self, Align, Progress, Table};
 use crate::{Error, Result, registry, run};
 use dinrail::program::Binding;
 use dinrail_llm::sampler::Rng;
-use dinrail_llm::session::{Memory, Options, Session};
+use dinrail_llm::session::{self, Memory, Next, Options, Session};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -74,7 +74,7 @@ impl Outcome {
 /// # Errors
 /// Whatever is wrong with file or device, or sizes that leave nothing to measure.
 pub fn run(args: &Args) -> Result {
-    if args.reps == 0 || args.prompt + args.tokens == 0 {
+    if args.reps == 0 || (args.prompt == 0 && args.tokens == 0) {
         return Err(Error::new("nothing to measure: -r and one of -p and -n must be 1 or more"));
     }
     run::catch_interrupt();
@@ -87,10 +87,13 @@ pub fn run(args: &Args) -> Result {
     let weights = engine::weights(device, &file, args.json)?;
     let context = args.prompt.max(args.tokens);
     let options = Options { batch: args.batch.max(1), ..Options::context(context) };
-    let mut memory = Memory::new(file.header(), &stream, &options).map_err(|e| model.wrong(e))?;
+    let mut memory = Memory::new(file.header(), &stream, &options)
+        .map_err(|e| run::too_large(&model, &e, "smaller -p and -n take less"))?;
     let elements: u64 = file.tensors().map(|t| t.ne.iter().product::<u64>()).sum();
     let mut bindings = [Binding::NONE; 3];
-    let mut session = memory.session(&stream, file.header(), &weights, &mut bindings)?;
+    let mut session = memory
+        .session(&stream, file.header(), &weights, &mut bindings)
+        .map_err(|e| run::unusable(&model, &e))?;
 
     let tests = [(args.prompt, 0), (0, args.tokens)];
     let mut outcomes = Vec::new();
@@ -162,13 +165,19 @@ fn measure(
     let vocab = session.vocab() as u32;
     let ids: Vec<u32> = (0..prompt + tokens).map(|_| rng.next_u32() % vocab).collect();
     let mut logits = vec![0.0; session.vocab()];
-    let mut seconds = Vec::with_capacity(args.reps);
-    let mut progress = Progress::new("measuring", args.reps as u64 + 1, args.json);
+    let mut seconds = Vec::new();
+    let mut progress = Progress::new("measuring", (args.reps as u64).saturating_add(1), args.json);
     for rep in 0..=args.reps {
         session.reset();
         let start = Instant::now();
         if prompt > 0 {
-            session.eval(&ids, &mut logits)?;
+            let go = |_| if run::stopped() { Next::Stop } else { Next::Go };
+            match session.eval_with(&ids, &mut logits, go) {
+                Err(session::Error::Core(dinrail::Error::Cancelled)) => {
+                    return Err(Error::Interrupted);
+                }
+                other => other?,
+            }
         } else {
             for id in &ids {
                 session.eval(core::slice::from_ref(id), &mut logits)?;

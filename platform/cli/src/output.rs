@@ -46,6 +46,26 @@ pub fn piece(piece: &str) -> Result {
     flush()
 }
 
+/// Prints what a model says: as it is, but to a terminal without characters that it would obey.
+///
+/// # Errors
+/// As [`text`].
+pub fn story(text: &str) -> Result {
+    use std::io::IsTerminal as _;
+    let mut out = io::stdout();
+    if out.is_terminal() && text.contains(obeyed) {
+        out.write_all(text.replace(obeyed, "\u{FFFD}").as_bytes())?;
+    } else {
+        out.write_all(text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Whether a terminal does something else than print this. Lines and tabs are part of a text.
+fn obeyed(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+}
+
 /// Prints a JSON document.
 ///
 /// # Errors
@@ -207,5 +227,7 @@ mod tests {
     #[test]
     fn a_files_text_gives_a_terminal_no_orders() {
         assert_eq!(printable("a\u{1b}[2Jb\n"), "a\u{FFFD}[2Jb\u{FFFD}");
+        assert!(['\u{1b}', '\u{7}', '\u{9b}', '\r'].into_iter().all(obeyed));
+        assert!(!['\n', '\t', 'a', '\u{e9}'].into_iter().any(obeyed));
     }
 }

@@ -55,9 +55,13 @@ pub fn open(device: &'static dyn Device, threads: Option<usize>) -> Result<Strea
     if threads == Some(0) {
         return Err(Error::new("--threads 0: give 1 or more, or leave it out for one per core"));
     }
-    device
-        .open(&Params { threads, ..Params::default() })
-        .map_err(|e| Error::new(format_args!("device {}: {e}", device.name())))
+    device.open(&Params { threads, ..Params::default() }).map_err(|e| match threads {
+        Some(n) => Error::new(format_args!(
+            "--threads {n}: device {} can't have so many ({e}); give fewer, or leave it out for one per core",
+            device.name()
+        )),
+        None => Error::new(format_args!("device {}: {e}", device.name())),
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use dinrail::program::Binding;
 use dinrail_llm::model::Config;
 use dinrail_llm::sampler::{self, Sampler};
 use dinrail_llm::session::{self, Memory, Next, Session};
-use dinrail_llm::tokenizer::{Any, Options, Tokenizer, Utf8Stream};
+use dinrail_llm::tokenizer::{self, Any, Options, Tokenizer, Utf8Stream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -186,6 +186,7 @@ pub fn tell(model: &Model, request: &Request) -> Result<Report> {
     let header = file.header();
     let config = Config::read(header).map_err(|e| model.wrong(e))?;
     let tokenizer = Any::new(header).map_err(|e| model.wrong(e))?;
+    check_vocabulary(model, tokenizer.vocab_len(), &config)?;
     let ids = tokenizer.tokens(request.prompt.as_bytes(), Options::PROMPT)?;
     if ids.is_empty() {
         return Err(Error::new("--prompt: this prompt makes no token; give at least one word"));
@@ -194,32 +195,73 @@ pub fn tell(model: &Model, request: &Request) -> Result<Report> {
     let batch = ids.len().clamp(1, 256);
     let size = session::Options { batch, ..session::Options::context(context) };
     let weights = engine::weights(device, &file, request.quiet)?;
-    let mut memory =
-        Memory::new(header, &stream, &size).map_err(|e| too_large(model, &e, context))?;
+    let mut memory = Memory::new(header, &stream, &size)
+        .map_err(|e| too_large(model, &e, format_args!("a --ctx below {context} takes less")))?;
     let mut bindings = [Binding::NONE; 3];
-    let session = memory.session(&stream, header, &weights, &mut bindings)?;
+    let session = memory
+        .session(&stream, header, &weights, &mut bindings)
+        .map_err(|e| unusable(model, &e))?;
     if !request.quiet {
         output::note(engine::headline(model, &file, &stream));
     }
-    let mut teller =
-        Teller { session, tokenizer, text: Utf8Stream::new(), report: Report::default() };
+    let mut teller = Teller {
+        session,
+        tokenizer,
+        text: Utf8Stream::new(),
+        piece: vec![0; 64],
+        report: Report::default(),
+    };
     if request.sampling.temperature > 0.0 {
         teller.report.seed = Some(request.sampling.seed);
     }
-    teller.tell(request, &ids, &mut sampler)?;
+    teller.tell(model, request, &ids, &mut sampler)?;
     Ok(teller.report)
 }
 
-/// An error of [`Memory::new`], with what to do where there is too little memory.
-fn too_large(model: &Model, e: &session::Error, context: usize) -> Error {
+/// An error of [`Memory::new`], with what to do where the sizes that were asked for are too large.
+pub fn too_large(model: &Model, e: &session::Error, what_to_do: impl core::fmt::Display) -> Error {
     match e {
         session::Error::Core(
             dinrail::Error::OutOfMemory { .. }
             | dinrail::Error::Size(_)
+            | dinrail::Error::Node { .. }
             | dinrail::Error::Full { .. },
-        ) => model.wrong(format_args!("{e}; a --ctx below {context} takes less")),
+        ) => model.wrong(format_args!("{e}; {what_to_do}")),
         _ => model.wrong(e),
     }
+}
+
+/// An error of [`Memory::session`]: the file and the device don't go together.
+pub fn unusable(model: &Model, e: &session::Error) -> Error {
+    match e {
+        session::Error::Core(dinrail::Error::Misaligned { align, .. }) => {
+            model.wrong(format_args!(
+                "a tensor does not lie at a multiple of {align} bytes: convert the model anew with a general.alignment \
+                 of 32"
+            ))
+        }
+        _ => model.wrong(e),
+    }
+}
+
+/// An error of the sampler: what the model computes is no choice of tokens.
+fn nonsense(model: &Model, e: &sampler::Error) -> Error {
+    match e {
+        sampler::Error::NotFinite { .. } | sampler::Error::Empty => model
+            .wrong(format_args!("{e}: the weights are damaged, fetch or convert the model anew")),
+        _ => Error::new(e),
+    }
+}
+
+/// Refuses a vocabulary that is not the one of the embedding: tokens could have no row, or rows no text.
+fn check_vocabulary(model: &Model, tokens: u32, config: &Config) -> Result {
+    if tokens as usize == config.vocab {
+        return Ok(());
+    }
+    Err(model.wrong(format_args!(
+        "tokenizer.ggml.tokens has {tokens} tokens but the embedding has {}: convert the model anew",
+        config.vocab
+    )))
 }
 
 /// How many positions to make room for.
@@ -244,11 +286,18 @@ struct Teller<'a> {
     session: Session<'a>,
     tokenizer: Any<'a>,
     text: Utf8Stream,
+    piece: Vec<u8>,
     report: Report,
 }
 
 impl Teller<'_> {
-    fn tell(&mut self, request: &Request, ids: &[u32], sampler: &mut Sampler) -> Result {
+    fn tell(
+        &mut self,
+        model: &Model,
+        request: &Request,
+        ids: &[u32],
+        sampler: &mut Sampler,
+    ) -> Result {
         let mut logits = vec![0.0; self.session.vocab()];
         let mut scratch = vec![0; sampler.config().scratch_len(logits.len())];
         if !request.quiet {
@@ -270,7 +319,8 @@ impl Teller<'_> {
         let start = Instant::now();
         let mut made = 0;
         while made < request.tokens && !stopped() {
-            let id = sampler.sample(&mut logits, &[], &mut scratch)?;
+            let id =
+                sampler.sample(&mut logits, &[], &mut scratch).map_err(|e| nonsense(model, &e))?;
             if self.tokenizer.is_eog(id) {
                 break;
             }
@@ -291,26 +341,27 @@ impl Teller<'_> {
         }
         self.report.interrupted = stopped();
         let mut rest = Ok(());
-        self.text.finish(|part| rest = output::text(part));
+        self.text.finish(|part| rest = output::story(part));
         rest?;
         output::line("")?;
         output::flush()
     }
 
     fn print(&mut self, id: u32) -> Result {
-        let mut piece = [0; 256];
-        let result = match self.tokenizer.piece(id, false, &mut piece) {
-            Ok(len) => {
-                let mut result = Ok(());
-                self.text.push(piece.get(..len).unwrap_or(&[]), |part| {
-                    if result.is_ok() {
-                        result = output::text(part);
-                    }
-                });
-                result
+        let len = loop {
+            match self.tokenizer.piece(id, false, &mut self.piece) {
+                Err(tokenizer::Error::Bytes { need, .. }) if need > self.piece.len() => {
+                    self.piece.resize(need, 0);
+                }
+                other => break other?,
             }
-            Err(e) => Err(Error::from(e)),
         };
+        let mut result = Ok(());
+        self.text.push(self.piece.get(..len).unwrap_or(&[]), |part| {
+            if result.is_ok() {
+                result = output::story(part);
+            }
+        });
         result.and_then(|()| output::flush())
     }
 }

@@ -237,7 +237,10 @@ fn bad_files_are_refused_in_one_line() {
     run(&folder.file("text.gguf", b"Once upon a time there was a file"), &["not a GGUF file"]);
     bad(1, &["run", "-m", folder.0.to_str().unwrap()], &["directory"]);
     let whole = std::fs::read(stories()).unwrap();
-    run(&folder.file("cut.gguf", &whole[..whole.len() - 40]), &["cut short", "blk.4.ffn_up.weight"]);
+    run(
+        &folder.file("cut.gguf", &whole[..whole.len() - 40]),
+        &["cut short", "blk.4.ffn_up.weight"],
+    );
     run(&folder.file("header.gguf", &whole[..1000]), &["976 bytes", "damaged file"]);
 
     let gone = |name: &'static str| move |n: &str| n == name;
@@ -259,6 +262,26 @@ fn bad_files_are_refused_in_one_line() {
         }
     });
     bad(1, &["run", "-m", &folder.file("tokens.gguf", &tokens)], &["tokenizer.ggml.model"]);
+    let layers = change(|w, key, value| {
+        w.value(key, if key == "llama.block_count" { Value::U32(16_777_215) } else { value });
+    });
+    run(&folder.file("layers.gguf", &layers), &["llama.block_count", "16777215"]);
+    let vocabulary = change_tensors(
+        |w, key, value| {
+            w.value(key, if key == "llama.vocab_size" { Value::U32(500) } else { value });
+        },
+        gone("token_embd.weight"),
+        &[("token_embd.weight", DType::F32, [64, 500], vec![0; 128_000])],
+    );
+    let vocabulary = folder.file("vocabulary.gguf", &vocabulary);
+    bad(1, &["run", "-m", &vocabulary], &["512 tokens", "500", "vocabulary.gguf"]);
+    let numbers = change_tensors(
+        same,
+        gone("output_norm.weight"),
+        &[("output_norm.weight", DType::F32, [64, 1], vec![0xFF; 256])],
+    );
+    let numbers = folder.file("numbers.gguf", &numbers);
+    bad(1, &["run", "-q", "-p", "a", "-m", &numbers], &["numbers.gguf", "weights are damaged"]);
     // Any damage of the header is an error or a model, never a crash.
     for i in (0..600).step_by(7) {
         let mut damaged = whole.clone();
@@ -279,7 +302,7 @@ fn bad_requests_are_refused_in_one_line() {
     run(1, &["--device", "refrence"], &["did you mean Reference?"]);
     run(1, &["--device", "toaster"], &["toaster", "CPU", "Reference"]);
     run(1, &["--threads", "0"], &["--threads 0", "1 or more"]);
-    run(1, &["--threads", "1000000"], &["thread"]);
+    run(1, &["--threads", "1000000"], &["--threads 1000000", "fewer"]);
     run(1, &["--ctx", "3"], &["5 tokens", "--ctx 3"]);
     run(1, &["--ctx", "0"], &["--ctx 0"]);
     run(1, &["-p", &"word ".repeat(2000)], &["tokens do not fit", "512"]);
@@ -292,6 +315,10 @@ fn bad_requests_are_refused_in_one_line() {
     bad(2, &["dance"], &["dance"]);
     bad(1, &["bench", "-m", model, "-p", "0", "-n", "0"], &["nothing to measure"]);
     bad(1, &["plan", model, "--batch", "0"], &["--batch"]);
+    let most = usize::MAX.to_string();
+    run(1, &["--ctx", &most], &["takes less"]);
+    bad(1, &["bench", "-m", model, "-p", &most, "-n", "1"], &["smaller -p and -n"]);
+    bad(1, &["plan", model, "--ctx", &most], &["smaller --ctx"]);
     assert!(good(&["--help"]).contains("inspect"));
     assert!(good(&["--version"]).starts_with("dinrail "));
 }

@@ -311,6 +311,9 @@ impl<'a> Writer<'a> {
 /// Readers see the old file or the new one, never a part; one that has the old file mapped keeps it. If anything
 /// fails, the new file is removed and `path` is as it was.
 ///
+/// A link is followed: the file that it leads to is replaced. What is no ordinary file, such as a pipe or a device, is
+/// written to and never replaced.
+///
 /// # Errors
 ///
 /// What `write` answers, and what the system does.
@@ -320,6 +323,22 @@ pub fn replace_file<E: From<io::Error>>(
 ) -> Result<(), E> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let path = path.as_ref();
+    let target;
+    let path = match fs::metadata(path) {
+        Ok(there) if there.is_dir() => {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "this is a directory").into());
+        }
+        Ok(there) if !there.is_file() => {
+            return write(&mut fs::OpenOptions::new().write(true).open(path)?);
+        }
+        Ok(_) => {
+            target = fs::canonicalize(path)?;
+            &target
+        }
+        // A link that leads nowhere is left alone.
+        Err(e) if path.is_symlink() => return Err(e.into()),
+        Err(_) => path,
+    };
     let Some(name) = path.file_name() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "path without a file name").into());
     };

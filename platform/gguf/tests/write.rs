@@ -159,6 +159,31 @@ fn a_file_is_complete_or_not_there() {
     assert!(matches!(copy(&file).write_file("/"), Err(WriteError::Io(_))));
 }
 
+#[cfg(unix)]
+#[test]
+fn links_are_followed_and_devices_are_not_replaced() {
+    use std::io::Write;
+    use std::os::unix::fs::{FileTypeExt, symlink};
+    let folder = Folder::new("links");
+    let write = |path: &PathBuf| replace_file::<std::io::Error>(path, |f| f.write_all(b"new"));
+    let (target, link) = (folder.0.join("target"), folder.0.join("link"));
+    fs::write(&target, b"old").unwrap();
+    symlink(&target, &link).unwrap();
+    write(&link).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(fs::read(&target).unwrap(), b"new");
+    let nowhere = folder.0.join("nowhere");
+    symlink(folder.0.join("missing"), &nowhere).unwrap();
+    assert!(write(&nowhere).is_err() && nowhere.is_symlink());
+    assert!(write(&folder.0).is_err());
+    // A link to the device, so that a mistake here costs the link and not the device.
+    let null = folder.0.join("null");
+    symlink("/dev/null", &null).unwrap();
+    write(&null).unwrap();
+    assert!(null.is_symlink() && fs::metadata(&null).unwrap().file_type().is_char_device());
+    assert_eq!(folder.names().len(), 4);
+}
+
 #[test]
 fn a_full_device_is_an_error() {
     struct Full(usize);

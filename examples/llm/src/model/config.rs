@@ -1,6 +1,6 @@
 //! What a model file says about itself.
 
-use super::{Error, Name, Problem};
+use super::{Error, HEAD_NODES, LAYER_NODES, Name, Problem};
 use dinrail_core::op::{Rope, RopeMode};
 use dinrail_gguf::{Header, Value};
 
@@ -85,6 +85,9 @@ pub struct Config {
 
 /// Upper bound of every length, so that no product of two wraps in 64 bits.
 const MOST: u64 = 1 << 24;
+
+/// The most layers whose graph can be numbered.
+const MOST_LAYERS: usize = (u16::MAX as usize - 1 - HEAD_NODES) / LAYER_NODES;
 
 struct Keys<'a, 'h> {
     header: &'h Header<'a>,
@@ -192,10 +195,18 @@ impl Config {
             Some(tokens) => tri!(keys.number("vocab_size", Some(tokens.len()))),
             None => tri!(keys.number("vocab_size", None)),
         };
+        let layers = tri!(keys.number("block_count", None));
+        // Before anybody makes room for them.
+        if layers > MOST_LAYERS {
+            let expected = "few enough for a graph of 65534 nodes";
+            return Err(
+                keys.wrong("block_count", Problem::Value { value: layers as f64, expected })
+            );
+        }
         Ok(Config {
             arch,
             width,
-            layers: tri!(keys.number("block_count", None)),
+            layers,
             feed_forward: tri!(keys.number("feed_forward_length", None)),
             heads,
             kv_heads,

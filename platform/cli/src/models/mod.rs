@@ -24,18 +24,23 @@ pub fn graph<'n>(
         nodes.resize(ad01::NODES, Node::EMPTY);
         let mut b = Builder::new(nodes);
         ad01::build(&weights, size.batch.unwrap_or(1), &mut b);
-        return b.finish().map_err(Error::from);
+        return b.finish().map_err(too_large);
     }
     let config = Config::read(header).map_err(|e| wrong(&e))?;
+    config.check_nodes()?;
     let mut layers = vec![Layer::NONE; config.layers];
     let weights = Weights::find(header, &config, WEIGHTS, &mut layers).map_err(|e| wrong(&e))?;
     let cells = size.context.unwrap_or_else(|| config.context.min(DEFAULT_CONTEXT));
     let shape = Shape::token(cells).batch(size.batch.unwrap_or(1));
-    config.check_nodes()?;
     nodes.resize(config.max_nodes(), Node::EMPTY);
     let mut b = Builder::new(nodes);
     model::build(&config, &weights, &shape, &mut b);
-    Ok(b.finish()?)
+    b.finish().map_err(too_large)
+}
+
+/// Why a graph can't be built. Files are checked before, so it is the sizes that were asked for.
+fn too_large(e: dinrail::Error) -> Error {
+    Error::new(format_args!("{e}; a smaller --ctx or --batch makes smaller tensors"))
 }
 
 /// Positions that are assumed where nobody says how many.
