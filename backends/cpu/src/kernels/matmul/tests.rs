@@ -3,7 +3,7 @@
 //! The measure is the f64 product of the decoded weights (by core's decoders, not by [`super::format`]) and the rounded
 //! activations; what is left is f32 rounding, a few parts in 10^7 of the sum of magnitudes.
 
-use super::activations::quantise_group;
+use super::activations::{half, quantise_group};
 use super::format::{self, Format, GROUP};
 use super::{for_format, resolve, scratch};
 use crate::{Args, Level, Operand};
@@ -171,14 +171,30 @@ fn product(level: Level, a: &Tensor, b: &Tensor, workers: usize) -> Vec<f32> {
     out[4..4 + desc.elements()].to_vec()
 }
 
-/// A row of activations as a quantised product sees it.
-fn rounded(x: &[f32]) -> Vec<f32> {
+/// A row of activations as a product with weights of a type sees it.
+fn rounded(dtype: DType, x: &[f32]) -> Vec<f32> {
     x.chunks_exact(GROUP)
         .flat_map(|x| {
             let (q, d, _) = quantise_group(x.try_into().unwrap());
+            let d = if dtype.block_len() == GROUP { half(d) } else { d };
             q.map(|q| q as f32 * d)
         })
         .collect()
+}
+
+/// How far the sums that meet the minima of `Q4_1` and `Q5_1` may be off, for they are rounded to half precision. A
+/// minimum is at most four times the strongest weight of its group.
+fn sums_rounded(dtype: DType, row: &[f32], x: &[f32]) -> f64 {
+    if !matches!(dtype, DType::Q4_1 | DType::Q5_1) {
+        return 0.0;
+    }
+    let groups = row.chunks_exact(GROUP).zip(x.chunks_exact(GROUP));
+    groups
+        .map(|(w, x)| {
+            let strongest = w.iter().fold(0f64, |m, w| m.max(f64::from(w.abs())));
+            4.0 * strongest * x.iter().map(|x| f64::from(*x)).sum::<f64>().abs() / 1024.0
+        })
+        .sum()
 }
 
 /// The result in f64 and how far a level may be from it: column by column.
@@ -191,14 +207,17 @@ fn expected(a: &Tensor, b: &Tensor) -> Vec<(f64, f64)> {
         for c in 0..bn[1] {
             let mut x = b.row([c, i2, i3]);
             if a.desc.dtype.is_quantized() {
-                x = rounded(&x);
+                x = rounded(a.desc.dtype, &x);
+            } else if a.desc.dtype == DType::F16 && b.desc.dtype == DType::F32 {
+                x.iter_mut().for_each(|x| *x = half(*x));
             }
             for row in &rows {
                 let terms = || row.iter().zip(&x).map(|(w, x)| *w as f64 * *x as f64);
                 let size = terms().map(f64::abs).sum::<f64>();
                 // An offset and the levels above it cancel: the terms are larger than what is left.
                 let allowed = 4e-7 * (4.0 + an[0] as f64 / 64.0) * size + 1e-30;
-                all.push((terms().sum::<f64>(), allowed));
+                let sums = sums_rounded(a.desc.dtype, row, &x);
+                all.push((terms().sum::<f64>(), allowed + sums));
             }
         }
     }
