@@ -7,7 +7,10 @@ use super::driver::operands;
 use super::float::Stored;
 use super::format::{Format, GROUP, Q8_0};
 use crate::Args;
-use crate::kernels::vec::{Bf16, Elem, F16, F32, Lanes, Scalar, Simd};
+// Only some processors have a way of their own that needs it.
+#[allow(unused_imports)]
+use crate::kernels::vec::Simd;
+use crate::kernels::vec::{Bf16, Elem, F16, F32, Lanes, Scalar};
 use dinrail_core::error::{Error, Result, What};
 use dinrail_core::tensor::{DType, Desc};
 
@@ -246,11 +249,12 @@ unsafe fn widen(x: *const f32, to: *mut Wide) {
         };
         let pair = [level(0), level(2)];
         // SAFETY: the caller's promise.
-        unsafe { (&raw mut (*to).q).cast::<[i16; 2]>().wrapping_add(i).write(pair) };
+        unsafe { to.cast::<[i16; 2]>().wrapping_add(i).write(pair) };
     }
     let d = if max < 0x7f80_0000 { d } else { f32::NAN };
+    let scale = to.cast::<u8>().wrapping_add(core::mem::offset_of!(Wide, d)).cast::<f32>();
     // SAFETY: the caller's promise.
-    unsafe { (&raw mut (*to).d).write(super::activations::half(d)) };
+    unsafe { scale.write(super::activations::half(d)) };
 }
 
 /// Pairs of rows with the column: two results each.
