@@ -28,8 +28,9 @@ def detector(text, kind):
     want = reference("ad01.json")["window_mse"]
     assert len(got) == len(want), f"{len(got)} windows"
     for g, w in zip(got, want):
-        # The reference is of the model in f32; 8-bit weights move the error by what they round.
-        close(g, w, 2e-5 if kind == "f32" else 2e-2)
+        # The reference is of the model in f32; 8-bit weights and activations move single windows by some percent.
+        close(g, w, 1e-4 if kind == "f32" else 0.1)
+    close(sum(got), sum(want), 2e-5 if kind == "f32" else 0.02)
     print(f"{len(got)} windows, the first {got[0]:.6f}, the mean {sum(got) / len(got):.6f}")
 
 
@@ -49,8 +50,8 @@ def numbers(text):
 def cooperative(text, _):
     found = numbers(text)
     assert found["ticks"] > 8 and "." in text, "the interrupt did not get through"
-    # A token is a million instructions; no step may be more than a third of it.
-    assert found["longest-step-clocks"] < 350_000, found
+    # A clock is 40 instructions here, a token some 25,000 clocks; no step may take a tenth of that.
+    assert found["longest-step-clocks"] < 2_500, found
 
 
 def faults(text, _):

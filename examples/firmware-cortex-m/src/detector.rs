@@ -1,6 +1,7 @@
 //! MLPerf Tiny's anomaly detector: an autoencoder of ten layers. What it can't reproduce sounds wrong.
 
 use dinrail::cpu::{Level, Memory, Port, fixed};
+use dinrail::error::What;
 use dinrail::gguf::File;
 use dinrail::graph::{Builder, NodeId};
 use dinrail::static_plan::Ram;
@@ -83,6 +84,9 @@ const INPUT: Port = plan::port(plan::NODES.input);
 const OUTPUT: Port = plan::port(plan::NODES.output);
 static RAM: Ram<{ plan::ARENA }> = Ram::new();
 
+/// There is one, and somebody has it.
+const TAKEN: Error = Error::Full { what: What::Pool, need: 2, have: 1 };
+
 /// The detector, ready to run.
 pub struct Detector(fixed::Bound<'static, plan::Table>);
 
@@ -90,9 +94,9 @@ impl Detector {
     /// Takes the arena.
     ///
     /// # Errors
-    /// [`Error::Busy`] the second time; what [`Fixed::bind`](dinrail::cpu::Fixed::bind) finds.
+    /// [`Error::Full`] the second time; what [`Fixed::bind`](dinrail::cpu::Fixed::bind) finds.
     pub fn new() -> Result<Self> {
-        let arena = RAM.take().ok_or(Error::Busy)?;
+        let arena = RAM.take().ok_or(TAKEN)?;
         Ok(Self(plan::TABLE.bind([Memory::Write(arena), Memory::Read(MODEL)])?))
     }
 

@@ -1,6 +1,7 @@
 //! A language model that tells stories: 260,000 parameters in flash, one token at a time.
 
 use dinrail::cpu::{Level, Memory, Port, fixed};
+use dinrail::error::What;
 use dinrail::gguf::File;
 use dinrail::graph::Builder;
 use dinrail::static_plan::Ram;
@@ -61,6 +62,9 @@ const _: () = assert!(plan::TABLE.slot_bytes(CACHE) == CACHE_BYTES);
 static ARENA: Ram<{ plan::ARENA }> = Ram::new();
 static KEYS_AND_VALUES: Ram<CACHE_BYTES> = Ram::new();
 
+/// There is one, and somebody has it.
+const TAKEN: Error = Error::Full { what: What::Pool, need: 2, have: 1 };
+
 /// Half-precision minus infinity: what a token may not look at.
 const HIDDEN: u16 = 0xfc00;
 
@@ -77,10 +81,10 @@ impl Teller {
     /// Takes the memory.
     ///
     /// # Errors
-    /// [`Error::Busy`] the second time; what [`Fixed::bind`](dinrail::cpu::Fixed::bind) finds.
+    /// [`Error::Full`] the second time; what [`Fixed::bind`](dinrail::cpu::Fixed::bind) finds.
     pub fn new() -> Result<Self> {
-        let arena = Memory::Write(ARENA.take().ok_or(Error::Busy)?);
-        let cache = Memory::Write(KEYS_AND_VALUES.take().ok_or(Error::Busy)?);
+        let arena = Memory::Write(ARENA.take().ok_or(TAKEN)?);
+        let cache = Memory::Write(KEYS_AND_VALUES.take().ok_or(TAKEN)?);
         let model = plan::TABLE.bind([arena, Memory::Read(MODEL), cache])?;
         Ok(Self { model, position: 0 })
     }
@@ -97,11 +101,7 @@ impl Teller {
     pub fn begin(&mut self, token: u32) -> Result<()> {
         let at = self.position;
         if at >= CONTEXT {
-            return Err(Error::Full {
-                what: dinrail::error::What::Buffer,
-                need: at + 1,
-                have: CONTEXT,
-            });
+            return Err(Error::Full { what: What::Buffer, need: at + 1, have: CONTEXT });
         }
         self.model.write(TOKEN)?.fill(token as i32);
         self.model.write(POSITION)?.fill(at as i32);

@@ -1,6 +1,7 @@
 //! A language model that tells stories: 260,000 parameters in flash, one token at a time.
 
 use dinrail::cpu::{Level, Memory, Port, fixed};
+use dinrail::error::What;
 use dinrail::gguf::File;
 use dinrail::graph::Builder;
 use dinrail::static_plan::Ram;
@@ -61,11 +62,11 @@ const _: () = assert!(plan::TABLE.slot_bytes(CACHE) == CACHE_BYTES);
 static ARENA: Ram<{ plan::ARENA }> = Ram::new();
 static KEYS_AND_VALUES: Ram<CACHE_BYTES> = Ram::new();
 
+/// There is one, and somebody has it.
+const TAKEN: Error = Error::Full { what: What::Pool, need: 2, have: 1 };
+
 /// Half-precision minus infinity: what a token may not look at.
 const HIDDEN: u16 = 0xfc00;
-
-/// Steps of a token.
-pub const STEPS: usize = fixed::Bound::<plan::Table>::STEPS;
 
 /// The teller of a story.
 pub struct Teller {
@@ -77,31 +78,22 @@ impl Teller {
     /// Takes the memory.
     ///
     /// # Errors
-    /// [`Error::Busy`] the second time; what [`Fixed::bind`](dinrail::cpu::Fixed::bind) finds.
+    /// [`Error::Full`] the second time; what [`Fixed::bind`](dinrail::cpu::Fixed::bind) finds.
     pub fn new() -> Result<Self> {
-        let arena = Memory::Write(ARENA.take().ok_or(Error::Busy)?);
-        let cache = Memory::Write(KEYS_AND_VALUES.take().ok_or(Error::Busy)?);
+        let arena = Memory::Write(ARENA.take().ok_or(TAKEN)?);
+        let cache = Memory::Write(KEYS_AND_VALUES.take().ok_or(TAKEN)?);
         let model = plan::TABLE.bind([arena, Memory::Read(MODEL), cache])?;
         Ok(Self { model, position: 0 })
-    }
-
-    /// Positions that are left.
-    pub fn left(&self) -> usize {
-        CONTEXT - self.position
     }
 
     /// Sets the inputs for the next token of the text.
     ///
     /// # Errors
     /// [`Error::Full`] when the context is.
-    pub fn begin(&mut self, token: u32) -> Result<()> {
+    fn begin(&mut self, token: u32) -> Result<()> {
         let at = self.position;
         if at >= CONTEXT {
-            return Err(Error::Full {
-                what: dinrail::error::What::Buffer,
-                need: at + 1,
-                have: CONTEXT,
-            });
+            return Err(Error::Full { what: What::Buffer, need: at + 1, have: CONTEXT });
         }
         self.model.write(TOKEN)?.fill(token as i32);
         self.model.write(POSITION)?.fill(at as i32);
@@ -112,19 +104,11 @@ impl Teller {
         Ok(())
     }
 
-    /// Computes step `next` of [`STEPS`] and returns the number of the one behind it.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a token that the model hasn't.
-    pub fn step(&mut self, next: usize) -> Result<usize> {
-        self.model.step(next)
-    }
-
     /// The most likely next token, after the last step.
     ///
     /// # Errors
     /// [`Error::Invalid`] where the logits are no numbers.
-    pub fn finish(&mut self) -> Result<u32> {
+    fn finish(&mut self) -> Result<u32> {
         self.position += 1;
         let logits = self.model.read(LOGITS)?;
         greedy(logits).map_err(|_| Error::Invalid { what: "logits", value: self.position as i64 })
@@ -133,7 +117,8 @@ impl Teller {
     /// Takes the next token of the text; returns the most likely one behind it.
     ///
     /// # Errors
-    /// Those of [`begin`](Self::begin), [`step`](Self::step) and [`finish`](Self::finish).
+    /// [`Error::Full`] when the context is; [`Error::Invalid`] for a token that the model hasn't, or logits that are no
+    /// numbers.
     pub fn token(&mut self, token: u32) -> Result<u32> {
         self.begin(token)?;
         self.model.run()?;

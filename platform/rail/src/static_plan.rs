@@ -192,6 +192,8 @@ impl<const N: usize> Ram<N> {
     /// The bytes, the first time; `None` ever after. Cores without atomic exchange (Cortex-M0) have no such function:
     /// there a `static mut` in the function that `cortex_m_rt::entry` marks does the same.
     #[cfg(target_has_atomic = "8")]
+    // Once: that is what the flag is for.
+    #[allow(clippy::mut_from_ref)]
     pub fn take(&'static self) -> Option<&'static mut [u8]> {
         if self.taken.swap(true, core::sync::atomic::Ordering::AcqRel) {
             return None;

@@ -11,27 +11,30 @@ use firmware_cortex_m::print::{Line, write};
 use firmware_cortex_m::story::{STEPS, Teller};
 
 /// Clocks between two ticks of the timer.
-const PERIOD: u32 = 25_000;
+const PERIOD: u32 = 2_500;
 static TICKS: AtomicU32 = AtomicU32::new(0);
 
 #[exception]
 fn SysTick() {
     let ticks = TICKS.load(Ordering::Relaxed) + 1;
     TICKS.store(ticks, Ordering::Relaxed);
-    if ticks % 4 == 0 {
+    if ticks.is_multiple_of(8) {
         write(b".");
     }
 }
 
-/// Clocks since the start.
+/// Clocks since the start. Only for the main loop.
 fn now() -> u32 {
-    loop {
-        let ticks = TICKS.load(Ordering::Relaxed);
-        let within = PERIOD - SYST::get_current();
-        if ticks == TICKS.load(Ordering::Relaxed) {
-            return ticks.wrapping_mul(PERIOD).wrapping_add(within);
-        }
+    static LAST: AtomicU32 = AtomicU32::new(0);
+    let within = PERIOD - SYST::get_current();
+    let mut clocks = TICKS.load(Ordering::Relaxed).wrapping_mul(PERIOD).wrapping_add(within);
+    let last = LAST.load(Ordering::Relaxed);
+    // The timer began anew a moment before its interrupt counts that, or a moment after: time doesn't run back.
+    if clocks.wrapping_sub(last) > u32::MAX / 2 {
+        clocks = last;
     }
+    LAST.store(clocks, Ordering::Relaxed);
+    clocks
 }
 
 fn run() -> dinrail::Result<()> {

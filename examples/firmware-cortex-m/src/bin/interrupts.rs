@@ -54,13 +54,13 @@ fn main() -> ! {
         let mut timer = p.SYST;
         timer.set_clock_source(SystClkSource::Core);
         // So often that the main program hardly gets on: every place of `register` is interrupted.
-        timer.set_reload(997);
+        timer.set_reload(31);
         timer.clear_current();
         timer.enable_counter();
         timer.enable_interrupt();
     }
     let mut good = true;
-    for _ in 0..200 {
+    for _ in 0..500 {
         for backend in ALL.iter().take(4) {
             // Again and again: the same backend gets its first handle.
             good &= TABLE.register(backend).is_ok();

@@ -302,3 +302,41 @@ unsafe fn q8_0_rows(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Level;
+    use crate::kernels::matmul;
+    use crate::kernels::small::tests::{compute, numbers};
+    use dinrail_core::hal::Query;
+    use dinrail_core::op::{Op, Precision, Sources};
+
+    /// The way that cores with the DSP extension go gives the bits of the general one.
+    #[test]
+    fn q8_0_to_the_bit() {
+        for (k, n) in [(32, 1), (64, 2), (160, 7), (640, 16)] {
+            let a = Desc::d2(DType::Q8_0, k, n).unwrap();
+            let b = Desc::d1(DType::F32, k).unwrap();
+            let dst = Desc::d1(DType::F32, n).unwrap();
+            let src = Sources::NONE.with(0, a).with(1, b);
+            let op = Op::MulMat { precision: Precision::Default };
+            let q = Query { op: &op, dst: &dst, src: &src };
+            let mut weights = numbers(a.bytes().div_ceil(4), 1);
+            for block in weights.chunks_exact_mut(34) {
+                // A scale that is a usual number.
+                block[1] = 0x20 | block[1] & 3;
+            }
+            let mut data = [weights, numbers(k, 2)];
+            let general = matmul::scalar_kernel(DType::Q8_0).unwrap();
+            let need = matmul::plan(Level::Scalar, DType::Q8_0, &b).1.total(1);
+            let want = compute(general, &q, &mut data, need);
+            let got = compute(super::q8_0, &q, &mut data, q8_0_bytes(k));
+            assert!(
+                got.iter().zip(&want).all(|(g, w)| g.to_bits() == w.to_bits()),
+                "{got:?} {want:?}"
+            );
+            assert!(got.iter().any(|x| *x != 0.0));
+        }
+    }
+}

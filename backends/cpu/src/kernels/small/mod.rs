@@ -12,7 +12,7 @@ mod norm;
 mod rope;
 mod rows;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use crate::Kernel;
 use dinrail_core::hal::Query;

@@ -9,7 +9,7 @@ use dinrail_core::tensor::{DType, Desc};
 use std::vec;
 use std::vec::Vec;
 
-fn numbers(n: usize, seed: u32) -> Vec<u8> {
+pub(in crate::kernels) fn numbers(n: usize, seed: u32) -> Vec<u8> {
     let mut x = seed;
     let next = move |_| {
         x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -19,7 +19,12 @@ fn numbers(n: usize, seed: u32) -> Vec<u8> {
 }
 
 /// Result of a kernel that was resolved in some way.
-fn compute(kernel: Kernel, q: &Query<'_>, data: &mut [Vec<u8>], scratch: usize) -> Vec<f32> {
+pub(in crate::kernels) fn compute(
+    kernel: Kernel,
+    q: &Query<'_>,
+    data: &mut [Vec<u8>],
+    scratch: usize,
+) -> Vec<f32> {
     let mut src = [None; MAX_SRC];
     for (i, bytes) in data.iter_mut().enumerate() {
         src[i] = q.src.source(i).map(|desc| Operand { desc, ptr: bytes.as_mut_ptr() });
