@@ -36,17 +36,19 @@ use dinrail_core::Error;
 /// static RAM: dinrail::static_plan::Ram<{ plan::ARENA }> = dinrail::static_plan::Ram::new();
 ///
 /// # #[repr(align(64))] struct Aligned([u8; 32]);
+/// # fn main() -> dinrail::Result<()> {
 /// # let mut weights = Aligned([0; 32]);
 /// # for (to, w) in weights.0.chunks_exact_mut(4).zip([1f32, 2.0, 3.0, 4.0, -1.0, -1.0, -1.0, -1.0]) {
 /// #     to.copy_from_slice(&w.to_le_bytes());
 /// # }
 /// # let weights: &'static [u8] = &Box::leak(Box::new(weights)).0;
-/// let arena = RAM.take().ok_or(dinrail::Error::Busy)?;
+/// let arena = RAM.take().expect("nobody has it yet");
 /// let mut model = plan::TABLE.bind([Memory::Write(arena), Memory::Read(weights)])?;
 /// model.write(IN)?.copy_from_slice(&[1.0f32, 1.0, 1.0, 1.0]);
 /// model.run()?;
 /// assert_eq!(model.read::<f32>(OUT)?, [10.0, 0.0]);
-/// # Ok::<(), dinrail::Error>(())
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// An arena that is one byte too small doesn't build:
