@@ -18,5 +18,8 @@ fn main() {
     println!("cargo::rustc-link-arg=-Tlink.x");
     if env::var_os("CARGO_FEATURE_DEFMT").is_some() {
         println!("cargo::rustc-link-arg=-Tdefmt.x");
+        // Without, defmt keeps errors only.
+        println!("cargo::rerun-if-env-changed=DEFMT_LOG");
+        println!("cargo::rustc-env=DEFMT_LOG={}", env::var("DEFMT_LOG").unwrap_or("info".into()));
     }
 }
