@@ -331,7 +331,7 @@ mod tests {
             let general = matmul::scalar_kernel(DType::Q8_0).unwrap();
             let need = matmul::plan(Level::Scalar, DType::Q8_0, &b).1.total(1);
             let want = compute(general, &q, &mut data, need);
-            let got = compute(super::q8_0, &q, &mut data, q8_0_bytes(k));
+            let got = compute(q8_0, &q, &mut data, q8_0_bytes(k));
             assert!(
                 got.iter().zip(&want).all(|(g, w)| g.to_bits() == w.to_bits()),
                 "{got:?} {want:?}"
