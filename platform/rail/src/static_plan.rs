@@ -1,4 +1,4 @@
-//! Graph, plan and kernels as constants: [`static_plan!`](crate::static_plan).
+//! Graph, plan and kernels as constants: [`static_plan!`](macro@crate::static_plan).
 
 use core::cell::UnsafeCell;
 use dinrail_core::Error;
@@ -164,7 +164,7 @@ macro_rules! static_plan {
     };
 }
 
-/// Most nodes of a graph that [`static_plan!`](crate::static_plan) builds.
+/// Most nodes of a graph that [`static_plan!`](macro@crate::static_plan) builds.
 pub const MOST_NODES: usize = dinrail_cpu::fixed::MOST_NODES;
 
 /// Alignment of tensors in the arena: the strictest element type. Small cores have no cache lines to fill.
