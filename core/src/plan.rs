@@ -87,6 +87,8 @@ pub struct Work {
     trial: usize,
     /// Which arena a root lies in, where there are several.
     arena: u8,
+    /// Last use of the node's own tensor, before it was put together with others.
+    own_last: u16,
 }
 
 impl Work {
@@ -101,7 +103,31 @@ impl Work {
         offset: 0,
         trial: 0,
         arena: 0,
+        own_last: 0,
     };
+
+    /// From when to when a node's own tensor is needed, after [`plan`]: the node that makes it (0 for what is there from
+    /// the start) and the last one that reads it, itself or through a view; the number of nodes for an output. `i` is
+    /// the node's index.
+    pub const fn life(&self, node: &Node, i: usize) -> (usize, usize) {
+        (if matches!(node.op, Op::None) { 0 } else { i }, self.own_last as usize)
+    }
+
+    /// The node whose memory this one's data is part of: itself, or the source that it shows or took the memory of.
+    pub const fn root(&self) -> NodeId {
+        NodeId(self.root)
+    }
+
+    /// Bytes in the arena, padded, from [`held`](Self::held)'s first node to its last; 0 for what has no memory of its
+    /// own there.
+    pub const fn bytes(&self) -> usize {
+        self.size
+    }
+
+    /// From when to when a root's memory is taken: by its own tensor, and by those that took it over.
+    pub const fn held(&self) -> (usize, usize) {
+        (self.first as usize, self.last as usize)
+    }
 }
 
 /// A finished plan, borrowed.
@@ -312,6 +338,11 @@ pub(crate) const fn lifetimes(
             }
             k += 1;
         }
+        i += 1;
+    }
+    let mut i = 0;
+    while i < n {
+        work[i].own_last = work[i].last;
         i += 1;
     }
     if options.in_place {

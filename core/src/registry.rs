@@ -30,6 +30,16 @@ impl Entry {
         }
     }
 
+    /// Whether a device of this name is likely to be in it, by the backend's name.
+    fn is_likely(&self, name: &str) -> bool {
+        match self {
+            Entry::Backend(b) => {
+                name.get(..b.name().len()).is_some_and(|head| same_name(head, b.name()))
+            }
+            Entry::Device(_) => true,
+        }
+    }
+
     fn devices(self) -> impl Iterator<Item = &'static dyn Device> {
         let count = match self {
             Entry::Backend(b) => b.device_count(),
@@ -73,6 +83,14 @@ impl<const N: usize> core::fmt::Debug for Registry<N> {
 /// Whether two names are the same, without regard to (ASCII) case.
 fn same_name(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
+}
+
+/// Whether two PCI addresses are one. Some drivers leave the domain out where it is 0.
+fn same_hardware(a: &str, b: &str) -> bool {
+    fn without_domain(id: &str) -> &str {
+        id.strip_prefix("0000:").filter(|rest| rest.contains(':')).unwrap_or(id)
+    }
+    same_name(without_domain(a), without_domain(b))
 }
 
 impl<const N: usize> Registry<N> {
@@ -161,17 +179,43 @@ impl<const N: usize> Registry<N> {
         self.backends().find(|(_, b)| same_name(b.name(), name))
     }
 
-    /// The device of this name.
+    /// The device of this name. Backends that the name begins with are asked first, so that looking for `CPU` starts no
+    /// graphics driver.
     pub fn device_by_name(&self, name: &str) -> Option<&'static dyn Device> {
-        self.devices().find(|d| same_name(d.name(), name))
+        [true, false].into_iter().find_map(|likely| {
+            self.entries()
+                .filter(|(_, e)| e.is_likely(name) == likely)
+                .find_map(|(_, e)| e.devices().find(|d| same_name(d.name(), name)))
+        })
     }
 
-    /// The first device of this kind.
+    /// The first device of this kind. Of CPUs, one that computes in the host's own memory before one that only runs on
+    /// the host, such as a graphics driver in software.
     pub fn device_by_kind(&self, kind: DeviceKind) -> Option<&'static dyn Device> {
-        self.devices().find(|d| d.kind() == kind)
+        let host = (kind == DeviceKind::Cpu)
+            .then(|| self.devices().find(|d| d.kind() == kind && d.buffer_type().is_host()));
+        host.flatten().or_else(|| self.devices().find(|d| d.kind() == kind))
+    }
+
+    /// The device of another backend, earlier in the table, that is the same piece of hardware by its
+    /// [`id`](Device::id): a graphics card that two backends drive is then used once. Two devices of one backend are
+    /// two, whatever their ids (parts of one card).
+    pub fn twin_of(&self, device: &dyn Device) -> Option<&'static dyn Device> {
+        let id = device.id().filter(|id| !id.is_empty())?;
+        let own = |e: &Entry| e.devices().any(|d| core::ptr::addr_eq(d, device));
+        self.entries()
+            .take_while(|(_, e)| !own(e))
+            .flat_map(|(_, e)| e.devices())
+            .find(|d| d.id().is_some_and(|other| same_hardware(other, id)))
+    }
+
+    /// All devices but those that are an earlier one [again](Self::twin_of).
+    pub fn distinct_devices(&self) -> impl Iterator<Item = &'static dyn Device> + '_ {
+        self.devices().filter(|d| self.twin_of(*d).is_none())
     }
 
     /// The device to use when nobody says which: the first GPU, else the first integrated one, else the first CPU.
+    /// Accelerators work beside a CPU and are never it.
     pub fn best_device(&self) -> Option<&'static dyn Device> {
         [DeviceKind::Gpu, DeviceKind::IntegratedGpu, DeviceKind::Cpu]
             .into_iter()

@@ -23,6 +23,12 @@ pub(crate) struct Toy {
     pub ops: &'static [Kind],
     /// Which nodes it asks for.
     pub offloads: bool,
+    /// Identity of the hardware.
+    pub id: Option<&'static str>,
+    /// Whether its memory counts as the host's.
+    pub host: bool,
+    /// How often it was asked for its devices.
+    pub asked: AtomicUsize,
     pub live: Live,
     pub computed: Mutex<Vec<Kind>>,
     pub copied_in: AtomicUsize,
@@ -36,28 +42,38 @@ struct ToyMemory(core::sync::atomic::AtomicPtr<Toy>);
 
 impl Toy {
     pub fn leak(name: &'static str, kind: DeviceKind, ops: &'static [Kind]) -> &'static Toy {
-        let toy: &'static Toy = Box::leak(Box::new(Toy {
+        Toy::with(name, kind, ops, |_| {})
+    }
+
+    pub fn with(
+        name: &'static str,
+        kind: DeviceKind,
+        ops: &'static [Kind],
+        change: impl FnOnce(&mut Toy),
+    ) -> &'static Toy {
+        let mut toy = Box::new(Toy {
             name,
             kind,
             ops,
             offloads: false,
+            id: None,
+            host: false,
+            asked: AtomicUsize::new(0),
             live: Live::new(),
             computed: Mutex::new(Vec::new()),
             copied_in: AtomicUsize::new(0),
             budget: AtomicUsize::new(usize::MAX),
             events: AtomicUsize::new(0),
             memory: ToyMemory(core::sync::atomic::AtomicPtr::new(core::ptr::null_mut())),
-        }));
+        });
+        change(&mut toy);
+        let toy: &'static Toy = Box::leak(toy);
         toy.memory.0.store(core::ptr::from_ref(toy).cast_mut(), SeqCst);
         toy
     }
 
     pub fn offloading(name: &'static str, ops: &'static [Kind]) -> &'static Toy {
-        let toy = Toy::leak(name, DeviceKind::Gpu, ops);
-        let raw = core::ptr::from_ref(toy).cast_mut();
-        // SAFETY: nobody else knows of it yet.
-        unsafe { (*raw).offloads = true };
-        toy
+        Toy::with(name, DeviceKind::Gpu, ops, |t| t.offloads = true)
     }
 }
 
@@ -83,6 +99,9 @@ impl BufferType for ToyMemory {
     }
     fn live(&'static self) -> Option<&'static Live> {
         Some(&self.toy().live)
+    }
+    fn is_host(&self) -> bool {
+        self.toy().host
     }
     fn alloc(&'static self, size: usize) -> Result<Allocation> {
         let available = self.toy().budget.load(SeqCst);
@@ -127,6 +146,9 @@ impl Device for Toy {
     }
     fn kind(&self) -> DeviceKind {
         self.kind
+    }
+    fn id(&self) -> Option<&str> {
+        self.id
     }
     fn live(&'static self) -> Option<&'static Live> {
         Some(&self.live)
@@ -214,6 +236,7 @@ impl Backend for Toy {
         self.name
     }
     fn device_count(&self) -> usize {
+        self.asked.fetch_add(1, SeqCst);
         2
     }
     /// Two devices, one of which failed to start.

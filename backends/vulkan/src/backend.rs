@@ -109,6 +109,10 @@ impl hal::Backend for Backend {
         "Vulkan"
     }
 
+    fn reason(&self) -> Option<&str> {
+        Self::reason(self)
+    }
+
     fn device_count(&self) -> usize {
         self.found().as_ref().map_or(0, |f| f.devices.len())
     }

@@ -116,6 +116,8 @@ impl Physical {
         let memory = unsafe { instance.get_physical_device_memory_properties(handle) };
         let software = base.device_type == vk::PhysicalDeviceType::CPU;
         let kind = match base.device_type {
+            // No graphics processor at all, and never the best device.
+            vk::PhysicalDeviceType::CPU => DeviceKind::Cpu,
             vk::PhysicalDeviceType::INTEGRATED_GPU => DeviceKind::IntegratedGpu,
             _ => DeviceKind::Gpu,
         };

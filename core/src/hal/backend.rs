@@ -31,6 +31,11 @@ pub trait Backend: Sync {
     /// How many devices there are. Fixed from the first call on.
     fn device_count(&self) -> usize;
 
+    /// Why there are no devices, or fewer than there could be, in the words of whoever refused them.
+    fn reason(&self) -> Option<&str> {
+        None
+    }
+
     /// Device `i`, for every `i` below the count. `None` means that the device is there but can't be used; look-ups
     /// pass it over.
     fn device(&'static self, i: usize) -> Option<&'static dyn Device>;

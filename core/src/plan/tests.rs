@@ -196,3 +196,32 @@ fn a_const_plan_is_an_array_length() {
     assert_eq!(PLAN.plan().summary().lower_bound, ARENA_BYTES.len());
     assert_sound(GRAPH.graph(), PLAN.plan());
 }
+
+#[test]
+fn lives_can_be_read_after_planning() {
+    let mut g = GraphBuf::<8>::new();
+    let mut b = g.builder();
+    let x = b.input(DType::F32, [16, 1, 1, 1]);
+    let y = b.relu(x); // takes over x
+    let v = b.reshape(y, [4, 4, 1, 1]);
+    let z = b.sum(v); // 64 bytes, as padded
+    let w = b.add(v, z);
+    b.output(w);
+    b.finish().unwrap();
+    let (mut work, mut locs) = ([Work::EMPTY; 8], [Loc::ZERO; 8]);
+    let s = plan(g.graph(), &Options::DEFAULT, &mut work, &mut locs).unwrap();
+    let life = |id: NodeId| work[id.index()].life(g.graph().node(id).unwrap(), id.index());
+    assert_eq!(life(x), (0, 1));
+    assert_eq!(life(y), (1, 4), "a view keeps what it shows");
+    assert_eq!(life(z), (3, 4));
+    assert_eq!(life(w), (4, g.graph().len()), "an output lives to the end");
+    assert_eq!(work[v.index()].root(), x, "x, y, the view and w share memory");
+    assert_eq!(work[w.index()].root(), x);
+    assert_eq!((work[x.index()].bytes(), work[x.index()].held()), (64, (0, 5)));
+    assert_eq!(work[y.index()].bytes(), 0);
+    let at = |t: usize| -> usize {
+        let alive = work.iter().filter(|w| w.held().0 <= t && t <= w.held().1);
+        alive.map(Work::bytes).sum()
+    };
+    assert_eq!((0..5).map(at).max(), Some(s.lower_bound));
+}

@@ -58,6 +58,54 @@ fn best_is_gpu_then_integrated_then_cpu() {
 }
 
 #[test]
+fn one_piece_of_hardware_behind_two_backends_is_known_as_one() {
+    let r = Registry::<6>::new(&[]);
+    let card = |name, id| Toy::with(name, DeviceKind::Gpu, &[], |t| t.id = id);
+    let vulkan = card("Vulkan0", Some("0000:01:00.0"));
+    let cuda = card("CUDA0", Some("0000:01:00.0"));
+    let other = card("CUDA1", Some("0000:02:00.0"));
+    let short = card("SYCL0", Some("02:00.0"));
+    let (one, two) = (card("A", None), card("B", Some("")));
+    for t in [vulkan, cuda, other, short, one, two] {
+        r.register(t).unwrap();
+    }
+    let twin = |t: &'static Toy| r.twin_of(t).map(Device::name);
+    assert_eq!(twin(cuda), Some("Vulkan0"));
+    assert_eq!(twin(short), Some("CUDA1"));
+    assert_eq!([vulkan, other, one, two].map(twin), [None; 4], "no id is no twin");
+    let names: Vec<_> = r.distinct_devices().map(Device::name).collect();
+    assert_eq!(names, ["Vulkan0", "CUDA1", "A", "B"]);
+    // Both can be asked for by name.
+    assert_eq!(r.device_by_name("cuda0").map(Device::name), Some("CUDA0"));
+    assert!(!same_hardware("0000:01:00.0", "0001:01:00.0"));
+}
+
+#[test]
+fn a_processor_that_plays_another_device_is_not_the_best() {
+    let r = Registry::<4>::new(&[]);
+    // Of the kind CPU, but with memory that the host can't reach: a graphics driver in software.
+    let software = toy("Vulkan0", DeviceKind::Cpu);
+    r.register(software).unwrap();
+    assert_eq!(r.best_device().unwrap().name(), "Vulkan0");
+    let cpu = Toy::with("CPU", DeviceKind::Cpu, &[], |t| t.host = true);
+    r.register(cpu).unwrap();
+    assert_eq!(r.best_device().unwrap().name(), "CPU");
+    assert_eq!(r.device_by_kind(DeviceKind::Cpu).unwrap().name(), "CPU");
+}
+
+#[test]
+fn a_name_is_looked_for_without_starting_other_drivers() {
+    let r = Registry::<4>::new(&[]);
+    let (gpu, cpu) = (toy("Vulkan", DeviceKind::Gpu), toy("CPU", DeviceKind::Cpu));
+    r.register(gpu).unwrap();
+    r.register(cpu).unwrap();
+    assert_eq!(r.device_by_name("cpu").unwrap().name(), "CPU");
+    assert_eq!(gpu.asked.load(core::sync::atomic::Ordering::SeqCst), 0);
+    assert!(r.device_by_name("toaster").is_none());
+    assert!(r.device_by_name("").is_none());
+}
+
+#[test]
 fn unloading_counts_what_is_alive_and_old_handles_are_stale() {
     let r = Registry::<2>::new(&[]);
     let t = toy("gpu", DeviceKind::Gpu);
