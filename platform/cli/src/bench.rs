@@ -1,5 +1,6 @@
 //! `dinrail bench`
 
+use crate::args::{self, Placement};
 use crate::engine::{self, Model};
 use crate::output::{self, Align, Progress, Table};
 use crate::{Error, Result, registry, run};
@@ -17,25 +18,25 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     model: PathBuf,
     /// Tokens of the prompt; 0 leaves the test out
-    #[arg(short = 'p', long, value_name = "N", default_value_t = 128)]
+    #[arg(short = 'p', long, visible_alias = "n-prompt", value_name = "N", default_value_t = 128,
+        value_parser = args::count, allow_negative_numbers = true)]
     prompt: usize,
     /// Tokens to generate; 0 leaves the test out
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 64)]
+    #[arg(short = 'n', long, visible_alias = "n-gen", value_name = "N", default_value_t = 64,
+        value_parser = args::count, allow_negative_numbers = true)]
     tokens: usize,
-    /// Threads, for devices that use the host's
-    #[arg(short, long, value_name = "T")]
-    threads: Option<usize>,
+    #[command(flatten)]
+    place: Placement,
     #[command(flatten)]
     load: crate::load::Choice,
     /// Repetitions of each test
-    #[arg(short, long, value_name = "REPS", default_value_t = 5)]
+    #[arg(short, long, visible_alias = "repetitions", value_name = "REPS", default_value_t = 5,
+        value_parser = args::count, allow_negative_numbers = true)]
     reps: usize,
     /// Tokens of a prompt that go through the graph at a time
-    #[arg(short, long, value_name = "N", default_value_t = 512)]
+    #[arg(short, long, visible_alias = "batch-size", value_name = "N", default_value_t = 512,
+        value_parser = args::count, allow_negative_numbers = true)]
     batch: usize,
-    /// Device to run on, instead of the best one
-    #[arg(long, value_name = "NAME")]
-    device: Option<String>,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -79,9 +80,10 @@ pub fn run(args: &Args) -> Result {
     }
     run::catch_interrupt();
     args.load.load_aloud(args.json);
-    let device = registry::device(args.device.as_deref())?;
-    let stream = registry::open(device, args.threads)?;
-    let threads = args.threads.unwrap_or_else(default_threads);
+    let chosen = registry::chosen(args.place.device.as_deref())?;
+    let device = chosen.device;
+    let stream = chosen.open(args.place.threads)?;
+    let threads = args.place.threads.unwrap_or_else(default_threads);
     let model = Model::open(&args.model)?;
     let file = model.file()?;
     let weights = engine::weights(device, &file, args.json)?;

@@ -61,12 +61,13 @@ fn as_json() -> serde_json::Value {
                 "level": d.level(),
                 "caps": caps(d.caps()),
                 "id": d.id(),
+                "same_as": registry::twin(d).map(|t| t.name()),
             })
         })
         .collect()
 }
 
-/// Prints the table.
+/// Prints the table: each piece of hardware once, and below it who else drives it.
 ///
 /// # Errors
 /// What printing gives.
@@ -82,7 +83,12 @@ pub fn table() -> Result {
     ]);
     let or_dash =
         |text: &str| if text.is_empty() { "-".to_owned() } else { output::printable(text) };
+    let mut again = Vec::new();
     for (b, d) in registry::devices() {
+        if let Some(twin) = registry::twin(d) {
+            again.push((b, d, twin));
+            continue;
+        }
         let memory = d.memory();
         table.row(vec![
             b.name().to_owned(),
@@ -100,8 +106,27 @@ pub fn table() -> Result {
             },
             or_dash(d.level()),
             or_dash(&caps(d.caps()).join(" ")),
-            or_dash(d.description()),
+            or_dash(&match d.id() {
+                Some(id) => format!("{} [{id}]", d.description()),
+                None => d.description().to_owned(),
+            }),
         ]);
     }
-    table.print()
+    table.print()?;
+    for (b, d, twin) in again {
+        output::line(output::printable(&format!(
+            "{} of {} is {} again ({}); --device {} takes it all the same",
+            d.name(),
+            b.name(),
+            twin.name(),
+            d.id().unwrap_or_default(),
+            d.name(),
+        )))?;
+    }
+    for (_, b) in dinrail::registry().backends() {
+        if let (0, Some(reason)) = (b.device_count(), b.reason()) {
+            output::note(output::printable(&format!("{} has no device: {reason}", b.name())));
+        }
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use crate::engine::Model;
 use crate::models::{self, Size};
 use crate::output::{self, Align, Table, printable, style};
-use crate::{Result, registry};
+use crate::{Error, Result, args, registry};
 use dinrail::graph::Node;
 use dinrail::hal::{Device, Query};
 use dinrail::plan::{self, Loc, Work};
@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     /// Positions to reckon with; the trained context, at most 4096, if left out
-    #[arg(long, value_name = "N")]
+    #[arg(short, long, visible_alias = "ctx-size", value_name = "N", value_parser = args::count, allow_negative_numbers = true)]
     ctx: Option<usize>,
 }
 
@@ -31,6 +31,9 @@ pub struct Args {
 /// # Errors
 /// A file that can't be read, or is no GGUF. One that can't be run is no error here: why not is part of what is shown.
 pub fn run(args: &Args) -> Result {
+    if args.ctx == Some(0) {
+        return Err(Error::new("--ctx 0: give 1 or more, or leave it out for the trained context"));
+    }
     let model = Model::open(&args.file)?;
     let file = model.file()?;
     let size = Size { batch: None, context: args.ctx };
@@ -69,7 +72,7 @@ impl Need {
 impl Verdict {
     fn of(model: &Model, file: &File<'_>, size: Size, device: &'static dyn Device) -> Self {
         let outcome = need(model, file, size, device).map_err(|e| match e {
-            crate::Error::Message(line) => {
+            Error::Message(line) => {
                 let path = format!("{}: ", model.path().display());
                 line.strip_prefix(&path).map_or(line.clone(), str::to_owned)
             }
@@ -88,7 +91,7 @@ fn need(model: &Model, file: &File<'_>, size: Size, device: &'static dyn Device)
         let sources = Query::sources(graph, id);
         if !device.supports(&Query::of(node, &sources)) {
             let weights = sources.source(0).map_or("", |d| d.dtype.name());
-            return Err(crate::Error::new(format_args!(
+            return Err(Error::new(format_args!(
                 "this device can't compute {} on {weights}: use another device or another type",
                 node.op.kind().name()
             )));

@@ -4,6 +4,7 @@
 //! that prints.
 #![warn(missing_docs)]
 
+pub mod args;
 pub mod bench;
 pub mod devices;
 pub mod engine;
@@ -49,7 +50,8 @@ enum Command {
 
 /// Runs the program on the process's arguments.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    refuse_signals();
+    let cli = match Cli::try_parse_from(args::spelt_out(std::env::args_os())) {
         Ok(cli) => cli,
         Err(e) => return errors::usage(&e),
     };
@@ -68,6 +70,16 @@ pub fn main() -> ExitCode {
     match result.and_then(|()| output::flush()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => e.report(),
+    }
+}
+
+/// A file that grows past the system's limit becomes an error of the write, so that no part of it is left behind; by
+/// default the system ends the program there.
+fn refuse_signals() {
+    #[cfg(unix)]
+    {
+        // SAFETY: no handler runs; the signal is only ignored.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     }
 }
 

@@ -5,7 +5,7 @@ mod svg;
 use crate::engine::Model;
 use crate::models::{self, Size};
 use crate::output::{self, Align, Table, style};
-use crate::{Error, Result, registry};
+use crate::{Error, Result, args, registry};
 use dinrail::graph::{ARENA, Flags, Graph, Node, Place};
 use dinrail::op::Op;
 use dinrail::plan::{self, Loc, Summary, Work};
@@ -20,10 +20,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Positions; the trained context, at most 4096, if left out
-    #[arg(long, value_name = "N")]
+    #[arg(short, long, visible_alias = "ctx-size", value_name = "N", value_parser = args::count, allow_negative_numbers = true)]
     ctx: Option<usize>,
     /// Tokens or frames at a time
-    #[arg(long, value_name = "N")]
+    #[arg(short, long, visible_alias = "batch-size", value_name = "N", value_parser = args::count, allow_negative_numbers = true)]
     batch: Option<usize>,
     /// Device whose alignment and scratch memory to reckon with, instead of the best one
     #[arg(long, value_name = "NAME")]
@@ -63,66 +63,42 @@ pub fn run(args: &Args) -> Result {
     let mut work = vec![Work::EMPTY; graph.len()];
     let mut locs = vec![Loc::ZERO; graph.len()];
     let summary = plan::plan(graph, &options, &mut work, &mut locs)?;
-    let blocks = blocks(graph, &locs);
+
     if let Some(path) = &args.svg {
-        let picture = svg::draw(graph, &blocks, &summary);
+        let picture = svg::draw(graph, &blocks(graph, &work, &locs), &summary);
         dinrail_gguf::replace_file(path, |f| std::io::Write::write_all(f, picture.as_bytes()))
             .map_err(|e: std::io::Error| {
                 Error::at(path, format_args!("can't write the picture: {e}"))
             })?;
     }
-    print(graph, &locs, &blocks, &summary)
+    print(graph, &locs, &work, &summary)
 }
 
-/// The tensors that have bytes of their own in the arena. One that took over a source's memory begins where that ends.
-fn blocks(graph: Graph<'_>, locs: &[Loc]) -> Vec<Block> {
-    let nodes = graph.nodes();
-    // Views belong to the node whose memory they show.
-    let mut root: Vec<usize> = (0..nodes.len()).collect();
-    let mut last: Vec<usize> = (0..nodes.len()).collect();
-    for (i, n) in nodes.iter().enumerate() {
-        if let Place::Within { source, .. } = n.place
-            && let Some(s) = n.source(usize::from(source))
-        {
-            root[i] = root[s.index()];
-        }
-        for s in n.src.iter().filter(|s| !s.is_none()) {
-            let r = root[s.index()];
-            last[r] = last[r].max(i);
-        }
-        if n.flags.has(Flags::OUTPUT) {
-            last[root[i]] = nodes.len() - 1;
-        }
-    }
-    nodes
+/// The tensors that lie in the arena, with the planner's own account of their lives.
+fn blocks(graph: Graph<'_>, work: &[Work], locs: &[Loc]) -> Vec<Block> {
+    let end = graph.len().saturating_sub(1);
+    graph
+        .nodes()
         .iter()
         .enumerate()
         .filter(|(_, n)| matches!(n.place, Place::Arena) && !n.desc.is_empty())
-        .map(|(i, n)| Block {
-            node: i,
-            first: if matches!(n.op, Op::None) { 0 } else { i },
-            last: last[i],
-            offset: locs[i].offset,
-            bytes: n.desc.bytes(),
+        .map(|(i, n)| {
+            let (first, last) = work[i].life(n, i);
+            Block {
+                node: i,
+                first,
+                last: last.min(end),
+                offset: locs[i].offset,
+                bytes: n.desc.bytes(),
+            }
         })
         .collect()
 }
 
-/// Bytes in use at node `at`; memory that two tensors share counts once.
-fn live(blocks: &[Block], at: usize) -> usize {
-    let mut spans: Vec<(usize, usize)> = blocks
-        .iter()
-        .filter(|b| b.first <= at && at <= b.last)
-        .map(|b| (b.offset, b.offset + b.bytes))
-        .collect();
-    spans.sort_unstable();
-    let mut reach = 0;
-    let mut sum = 0;
-    for (from, to) in spans {
-        sum += to.saturating_sub(from.max(reach));
-        reach = reach.max(to);
-    }
-    sum
+/// Bytes in use at node `at`, padded as the planner does; memory that two tensors share counts once.
+fn live(work: &[Work], at: usize) -> usize {
+    let alive = work.iter().filter(|w| w.held().0 <= at && at <= w.held().1);
+    alive.map(Work::bytes).sum()
 }
 
 /// What a node does, with the name of the function where the operation has many.
@@ -143,7 +119,7 @@ fn shape(node: &Node) -> String {
     lengths.join(" × ")
 }
 
-fn print(graph: Graph<'_>, locs: &[Loc], blocks: &[Block], summary: &Summary) -> Result {
+fn print(graph: Graph<'_>, locs: &[Loc], work: &[Work], summary: &Summary) -> Result {
     let mut table = Table::new(&[
         ("node", Align::Right),
         ("operation", Align::Left),
@@ -171,7 +147,7 @@ fn print(graph: Graph<'_>, locs: &[Loc], blocks: &[Block], summary: &Summary) ->
             node.desc.bytes().to_string(),
             if loc.slot == ARENA { "arena".to_owned() } else { loc.slot.to_string() },
             loc.offset.to_string(),
-            if node.op.is_view() { String::new() } else { live(blocks, i).to_string() },
+            if node.op.is_view() { String::new() } else { live(work, i).to_string() },
         ]);
     }
     table.print()?;

@@ -1,5 +1,6 @@
 //! `dinrail run`
 
+use crate::args::{self, Placement};
 use crate::engine::{self, Model};
 use crate::output::{self, Progress, style};
 use crate::{Error, Result, registry};
@@ -19,33 +20,45 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     model: PathBuf,
     /// Text to continue
-    #[arg(short, long, default_value = "Once upon a time")]
+    #[arg(short, long, default_value = "Once upon a time", allow_hyphen_values = true)]
     prompt: String,
+    /// File with the text to continue; - for standard input
+    #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
+    file: Option<PathBuf>,
     /// The most tokens to add
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 128)]
+    #[arg(short = 'n', long, visible_aliases = ["predict", "n-predict"], value_name = "N", default_value_t = 128,
+        value_parser = args::count, allow_negative_numbers = true)]
     tokens: usize,
-    /// Device to run on, instead of the best one
-    #[arg(long, value_name = "NAME")]
-    device: Option<String>,
-    /// Threads, for devices that use the host's
-    #[arg(short, long, value_name = "T")]
-    threads: Option<usize>,
+    #[command(flatten)]
+    place: Placement,
     #[command(flatten)]
     load: crate::load::Choice,
     /// 0 takes the likeliest token each time; higher is more varied
-    #[arg(long, value_name = "X", default_value_t = sampler::Config::CHAT.temperature)]
+    #[arg(long, visible_alias = "temperature", value_name = "X", default_value_t = sampler::Config::CHAT.temperature,
+        value_parser = args::amount, allow_negative_numbers = true)]
     temp: f32,
     /// Choose among the K likeliest tokens only; 0 for all
-    #[arg(long, value_name = "K", default_value_t = sampler::Config::CHAT.top_k)]
+    #[arg(long, value_name = "K", default_value_t = sampler::Config::CHAT.top_k,
+        value_parser = args::count, allow_negative_numbers = true)]
     top_k: usize,
     /// Choose among the likeliest tokens that make up this share; 1 for all
-    #[arg(long, value_name = "P", default_value_t = sampler::Config::CHAT.top_p)]
+    #[arg(long, value_name = "P", default_value_t = sampler::Config::CHAT.top_p,
+        value_parser = args::share, allow_negative_numbers = true)]
     top_p: f32,
+    /// Choose among tokens that are at least this share as likely as the likeliest; 0 for all
+    #[arg(long, value_name = "P", default_value_t = sampler::Config::CHAT.min_p,
+        value_parser = args::share, allow_negative_numbers = true)]
+    min_p: f32,
+    /// Makes the latest 64 tokens less likely; 1 for off
+    #[arg(long, value_name = "X", default_value_t = sampler::Config::CHAT.repeat_penalty,
+        value_parser = args::amount, allow_negative_numbers = true)]
+    repeat_penalty: f32,
     /// Seed of the random choice; a new one each time if left out
-    #[arg(long, value_name = "S")]
+    #[arg(short, long, value_name = "S")]
     seed: Option<u64>,
     /// Positions to make room for; as many as are needed if left out
-    #[arg(long, value_name = "N")]
+    #[arg(short, long, visible_alias = "ctx-size", value_name = "N", value_parser = args::count,
+        allow_negative_numbers = true)]
     ctx: Option<usize>,
     /// Only the continuation: no prompt, no remarks
     #[arg(short, long)]
@@ -59,10 +72,8 @@ pub struct Request {
     pub prompt: String,
     /// The most tokens to add.
     pub tokens: usize,
-    /// Device by name.
-    pub device: Option<String>,
-    /// Threads.
-    pub threads: Option<usize>,
+    /// Where.
+    pub place: Placement,
     /// How to choose.
     pub sampling: sampler::Config,
     /// Positions.
@@ -78,14 +89,15 @@ pub struct Request {
 pub fn run(args: &Args) -> Result {
     let seed = args.seed.unwrap_or_else(new_seed);
     let request = Request {
-        prompt: args.prompt.clone(),
+        prompt: prompt(args)?,
         tokens: args.tokens,
-        device: args.device.clone(),
-        threads: args.threads,
+        place: args.place.clone(),
         sampling: sampler::Config {
             temperature: args.temp,
             top_k: args.top_k,
             top_p: args.top_p,
+            min_p: args.min_p,
+            repeat_penalty: args.repeat_penalty,
             seed,
             ..sampler::Config::CHAT
         },
@@ -94,13 +106,24 @@ pub fn run(args: &Args) -> Result {
     };
     // Mistakes on the command line before those in the file.
     args.load.load_aloud(args.quiet);
-    let device = registry::device(args.device.as_deref())?;
-    drop(registry::open(device, args.threads)?);
+    drop(registry::chosen(args.place.device.as_deref())?.open(args.place.threads)?);
     let report = tell(&Model::open(&args.model)?, &request)?;
     if !request.quiet {
         report.notes().into_iter().for_each(output::note);
     }
     report.end()
+}
+
+/// The text to continue.
+fn prompt(args: &Args) -> Result<String> {
+    let Some(path) = &args.file else { return Ok(args.prompt.clone()) };
+    let text = match path.to_str() {
+        Some("-") => std::io::read_to_string(std::io::stdin()),
+        _ => std::fs::read_to_string(path),
+    };
+    let text = text.map_err(|e| Error::at(path, format_args!("can't read the prompt: {e}")))?;
+    // A line end that an editor put there is no part of the text.
+    Ok(text.strip_suffix('\n').map_or(text.clone(), str::to_owned))
 }
 
 /// A seed that differs from run to run.
@@ -179,8 +202,9 @@ pub fn stopped() -> bool {
 /// Whatever is wrong with file, device or prompt.
 pub fn tell(model: &Model, request: &Request) -> Result<Report> {
     catch_interrupt();
-    let device = registry::device(request.device.as_deref())?;
-    let stream = registry::open(device, request.threads)?;
+    let chosen = registry::chosen(request.place.device.as_deref())?;
+    let device = chosen.device;
+    let stream = chosen.open(request.place.threads)?;
     let mut sampler = Sampler::new(request.sampling)?;
     let file = model.file()?;
     let header = file.header();
@@ -300,6 +324,7 @@ impl Teller<'_> {
     ) -> Result {
         let mut logits = vec![0.0; self.session.vocab()];
         let mut scratch = vec![0; sampler.config().scratch_len(logits.len())];
+        let mut recent = ids.to_vec();
         if !request.quiet {
             let dim = style::DIM;
             output::piece(&format!("{dim}{}{dim:#}", request.prompt))?;
@@ -319,8 +344,10 @@ impl Teller<'_> {
         let start = Instant::now();
         let mut made = 0;
         while made < request.tokens && !stopped() {
-            let id =
-                sampler.sample(&mut logits, &[], &mut scratch).map_err(|e| nonsense(model, &e))?;
+            let id = sampler
+                .sample(&mut logits, &recent, &mut scratch)
+                .map_err(|e| nonsense(model, &e))?;
+            recent.push(id);
             if self.tokenizer.is_eog(id) {
                 break;
             }

@@ -1,5 +1,6 @@
 //! `dinrail` without a command: the devices, and a story.
 
+use crate::args::Placement;
 use crate::engine::Model;
 use crate::output::{self, style};
 use crate::{Result, devices, run};
@@ -25,8 +26,7 @@ pub fn run() -> Result {
     let request = run::Request {
         prompt: "Once upon a time".to_owned(),
         tokens: 256,
-        device: None,
-        threads: None,
+        place: Placement::default(),
         sampling: sampler::Config { seed: run::new_seed(), ..sampler::Config::CHAT },
         context: None,
         quiet: false,

@@ -301,13 +301,22 @@ fn bad_requests_are_refused_in_one_line() {
     run(1, &["--device", "CPUU"], &["CPUU", "did you mean CPU?"]);
     run(1, &["--device", "refrence"], &["did you mean Reference?"]);
     run(1, &["--device", "toaster"], &["toaster", "CPU", "Reference"]);
+    // Never another device without a word.
+    run(1, &["--device", "accel"], &["no ACCEL", "CPU, Reference (CPU)", "--load"]);
+    run(1, &["--device", "cuda0"], &["cuda0", "CPU", "--load"]);
+    run(1, &["--device", "CPU:level=warp"], &["CPU:level=warp", "level"]);
     run(1, &["--threads", "0"], &["--threads 0", "1 or more"]);
     run(1, &["--threads", "1000000"], &["--threads 1000000", "fewer"]);
     run(1, &["--ctx", "3"], &["5 tokens", "--ctx 3"]);
     run(1, &["--ctx", "0"], &["--ctx 0"]);
     run(1, &["-p", &"word ".repeat(2000)], &["tokens do not fit", "512"]);
-    run(1, &["--temp=-1"], &["temperature", "-1"]);
-    run(1, &["--top-p", "2"], &["top_p"]);
+    run(2, &["--temp=-1"], &["--temp", "-1", "0 or more"]);
+    run(2, &["--temp", "inf"], &["--temp", "inf", "0 or more"]);
+    run(2, &["--top-p", "2"], &["--top-p", "0 to 1"]);
+    run(2, &["--threads", "-1"], &["--threads", "-1", "whole number"]);
+    run(2, &["-n", "-5"], &["-5", "whole number"]);
+    run(1, &["-f", "/nowhere/prompt"], &["/nowhere/prompt", "can't read"]);
+    run(1, &["--repeat-penalty", "0"], &["repeat_penalty"]);
     run(1, &["--ctx", "99999999999999999"], &["--ctx"]);
     run(2, &["--threads", "many"], &["many"]);
     run(2, &["--frobnicate"], &["--frobnicate"]);
@@ -315,6 +324,7 @@ fn bad_requests_are_refused_in_one_line() {
     bad(2, &["dance"], &["dance"]);
     bad(1, &["bench", "-m", model, "-p", "0", "-n", "0"], &["nothing to measure"]);
     bad(1, &["plan", model, "--batch", "0"], &["--batch"]);
+    bad(1, &["inspect", model, "--ctx", "0"], &["--ctx 0", "1 or more"]);
     let most = usize::MAX.to_string();
     run(1, &["--ctx", &most], &["takes less"]);
     bad(1, &["bench", "-m", model, "-p", &most, "-n", "1"], &["smaller -p and -n"]);
@@ -332,11 +342,41 @@ fn a_level_can_be_forced_down_and_nonsense_is_refused() {
     assert!(String::from_utf8_lossy(&o.stderr).contains("turbo"));
 }
 
+#[test]
+fn a_device_is_named_by_its_kind_and_a_prompt_comes_from_a_file() {
+    let folder = Folder::new("prompt");
+    let file = folder.file("prompt.txt", b"Once upon a time\n");
+    let model = stories();
+    let args = ["run", "-m", model.to_str().unwrap(), "--temp", "0", "-n", "16", "-q"];
+    let told = good(&args);
+    assert_eq!(told, good(&[&args[..], &["-f", &file, "--device", "cpu"]].concat()));
+    assert_eq!(told, good(&[&args[..], &["-dev", "best", "-t", "1", "-c", "64"]].concat()));
+}
+
 #[cfg(unix)]
 mod unix {
     use super::*;
     use std::io::Read as _;
     use std::os::unix::process::ExitStatusExt as _;
+
+    #[test]
+    fn a_picture_that_grows_past_the_limit_leaves_nothing_behind() {
+        let folder = Folder::new("limit");
+        let svg = folder.0.join("plan.svg");
+        let o = Command::new("sh")
+            .args([
+                "-c",
+                "ulimit -f 1; exec \"$0\" plan \"$1\" --svg \"$2\"",
+                env!("CARGO_BIN_EXE_dinrail"),
+            ])
+            .args([stories(), svg])
+            .output()
+            .unwrap();
+        let line = String::from_utf8(o.stderr).unwrap();
+        assert_eq!(o.status.code(), Some(1), "{line}");
+        assert!(line.contains("plan.svg") && line.contains("can't write"), "{line}");
+        assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
+    }
 
     #[test]
     fn a_closed_pipe_is_no_error() {

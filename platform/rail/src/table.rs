@@ -56,11 +56,7 @@ table! {
     "metal" if all(feature = "metal", target_vendor = "apple"): static METAL: dinrail_metal::Backend =
         dinrail_metal::Backend::new();
     "vulkan" if feature = "vulkan": static VULKAN: dinrail_vulkan::Backend =
-        dinrail_vulkan::Backend::with(dinrail_vulkan::Options {
-            // A processor that plays graphics card is never the best device; the CPU backend is faster.
-            software: false,
-            ..dinrail_vulkan::Options::DEFAULT
-        });
+        dinrail_vulkan::Backend::new();
     "cpu" if feature = "cpu": static CPU: dinrail_cpu::Backend = dinrail_cpu::Backend::new(SERVICES);
     "reference" if feature = "reference": static REFERENCE: dinrail_reference::Backend = dinrail_reference::Backend::new(HEAP);
     "null" if feature = "null": static NULL: dinrail_null::Backend =
