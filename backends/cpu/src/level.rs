@@ -33,6 +33,18 @@ impl Level {
         Self::ALL.into_iter().find(|l| l.name().eq_ignore_ascii_case(name))
     }
 
+    /// How it competes with libraries of other levels: the score that ggml gives to one of these instructions, which has
+    /// a bit for each set of them.
+    pub const fn score(self) -> u32 {
+        const BASE: u32 = 1;
+        match self {
+            Level::Scalar | Level::Neon => BASE,
+            Level::Dotprod => BASE + 2,
+            // SSE 4.2, AVX, F16C, FMA, BMI2, AVX2.
+            Level::Avx2 => BASE + 1 + 2 + 4 + 8 + 16 + 32,
+        }
+    }
+
     /// Whether its kernels are in this program: the feature is on and the architecture is right.
     pub const fn is_compiled(self) -> bool {
         match self {

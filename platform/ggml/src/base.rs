@@ -106,6 +106,23 @@ pub(crate) fn find(
     if let Some((_, file)) = &origin {
         same_base(file, path)?;
     }
+    let (fns, has) = functions(&look, op_name, prefix, path)?;
+    let image = origin.map(|(at, _)| at);
+    let base = Base { fns, has, image, held };
+    probe(&base, path)?;
+    Ok(Some(base))
+}
+
+/// The functions, and what the release has, through any way of finding symbols.
+///
+/// # Errors
+/// [`Stage::Base`] when some are missing.
+pub(crate) fn functions(
+    look: &dyn Fn(&str) -> Option<*mut c_void>,
+    op_name: *mut c_void,
+    prefix: &str,
+    path: &Path,
+) -> Result<(Functions, Has), LoadError> {
     let need = |name: &str| {
         look(name).ok_or_else(|| {
             LoadError::new(Stage::Base, path, format!("the base library has no `{prefix}{name}`"))
@@ -144,16 +161,7 @@ pub(crate) fn find(
         mxfp4: look("quantize_mxfp4").is_some(),
         rows_2d: look("ggml_backend_tensor_set_2d").is_some(),
     };
-    // SAFETY: no parameters, no state.
-    let overhead = unsafe { (fns.tensor_overhead)() };
-    if !abi::check_tensor_overhead(overhead) {
-        let reason = format!("its tensors take {overhead} bytes, a layout that is not known");
-        return Err(LoadError::new(Stage::Base, path, reason));
-    }
-    let image = origin.map(|(at, _)| at);
-    let base = Base { fns, has, image, held };
-    probe(&base, path)?;
-    Ok(Some(base))
+    Ok((fns, has))
 }
 
 /// Sends the library's messages to our sink, if it can be told to.
@@ -168,7 +176,16 @@ pub(crate) fn redirect_log(plugin: &Shared, held: Option<&Shared>, prefix: &str)
 }
 
 /// Makes a tensor and looks whether its fields are where they should be.
-fn probe(base: &Base, path: &Path) -> Result<(), LoadError> {
+///
+/// # Errors
+/// [`Stage::Base`] for a layout that isn't known.
+pub(crate) fn probe(base: &Base, path: &Path) -> Result<(), LoadError> {
+    // SAFETY: no parameters, no state.
+    let overhead = unsafe { (base.fns.tensor_overhead)() };
+    if !abi::check_tensor_overhead(overhead) {
+        let reason = format!("its tensors take {overhead} bytes, a layout that is not known");
+        return Err(LoadError::new(Stage::Base, path, reason));
+    }
     let wrong = |what: &str| LoadError::new(Stage::Base, path, format!("unknown layout: {what}"));
     let mem_size = 16 << 10;
     let params = InitParams { mem_size, mem_buffer: core::ptr::null_mut(), no_alloc: true };

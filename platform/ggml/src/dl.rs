@@ -102,3 +102,62 @@ pub(crate) fn origin(address: *const c_void) -> Option<(usize, PathBuf)> {
 pub(crate) fn origin(_address: *const c_void) -> Option<(usize, PathBuf)> {
     None
 }
+
+/// The libraries that are in this process already, the program itself and what it was started with first. Nothing is
+/// opened that isn't open.
+#[cfg(unix)]
+pub(crate) fn present() -> Vec<Shared> {
+    use libloading::os::unix::{Library, RTLD_LAZY};
+    let mut all = vec![Shared { handle: Library::this().into() }];
+    for file in files() {
+        // SAFETY: with this flag nothing is loaded and no initialiser runs.
+        let open = unsafe { Library::open(Some(&file), RTLD_LAZY | libc::RTLD_NOLOAD) };
+        all.extend(open.ok().map(|l| Shared { handle: l.into() }));
+    }
+    all
+}
+
+/// As on Unix, as far as the system can be asked: by the usual names.
+#[cfg(windows)]
+pub(crate) fn present() -> Vec<Shared> {
+    use libloading::os::windows::Library;
+    let names = ["ggml-base.dll", "libggml-base.dll", "ggml.dll", "libggml.dll", "llama.dll"];
+    let open = |name: &&str| Library::open_already_loaded(name).ok();
+    let this = Library::this().ok();
+    names.iter().filter_map(open).chain(this).map(|l| Shared { handle: l.into() }).collect()
+}
+
+/// Files of what is loaded.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+fn files() -> Vec<PathBuf> {
+    use core::ffi::{CStr, c_int};
+    use std::os::unix::ffi::OsStrExt;
+    unsafe extern "C" fn note(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        to: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the system passes a whole structure.
+        let name = unsafe { (*info).dlpi_name };
+        if !name.is_null() {
+            // SAFETY: a string of the loader's.
+            let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+            // SAFETY: the list that was passed below, which nobody else uses meanwhile.
+            let list = unsafe { &mut *to.cast::<Vec<PathBuf>>() };
+            if !name.is_empty() {
+                list.push(std::ffi::OsStr::from_bytes(name).into());
+            }
+        }
+        0
+    }
+    let mut list: Vec<PathBuf> = Vec::new();
+    // SAFETY: the function takes the list's address back and nothing else.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut list).cast()) };
+    list
+}
+
+/// Elsewhere what was loaded is visible to everyone.
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android", target_os = "freebsd"))))]
+fn files() -> Vec<PathBuf> {
+    Vec::new()
+}

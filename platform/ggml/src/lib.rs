@@ -28,6 +28,7 @@ mod cache;
 mod device;
 mod dl;
 mod error;
+pub mod export;
 mod graph;
 mod library;
 mod limits;

@@ -48,6 +48,8 @@ impl Candidate {
             let reason = format!("no symbol `{}`: not a plug-in of ggml's", abi::INIT);
             return Err(LoadError::new(Stage::Symbol, path, reason));
         };
+        // A plug-in of dinrail's has an entrance of its own for programs that bring no base library.
+        let init = plugin.symbol(abi::names::INIT).unwrap_or(init);
         // SAFETY: the symbol's name says which function it is.
         let init: InitFn = unsafe { dl::function(init) };
         let score = plugin.symbol(&format!("{prefix}{}", abi::SCORE)).map(|s| {

@@ -24,6 +24,11 @@ pub(crate) fn base(reg: *mut abi::Reg, iface: &abi::RegI) -> Option<Base> {
     if unsafe { release() } != RELEASE {
         return None;
     }
+    Some(ours())
+}
+
+/// The library itself.
+pub(crate) fn ours() -> Base {
     let has = Has {
         set_rows: true,
         scale_bias: true,
@@ -33,7 +38,7 @@ pub(crate) fn base(reg: *mut abi::Reg, iface: &abi::RegI) -> Option<Base> {
         mxfp4: true,
         rows_2d: true,
     };
-    Some(Base { fns: FUNCTIONS, has, image: None, held: None })
+    Base { fns: FUNCTIONS, has, image: None, held: None }
 }
 
 const FUNCTIONS: Functions = Functions {

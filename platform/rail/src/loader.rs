@@ -73,26 +73,10 @@ pub fn unload(handle: Handle) -> Result<(), Failure> {
 fn score(backend: &'static dyn Backend) -> Option<u32> {
     #[cfg(feature = "cpu")]
     if core::ptr::addr_eq(backend, crate::table::cpu()) {
-        return score_of(dinrail_cpu::level());
+        return Some(dinrail_cpu::level().score());
     }
     let _ = backend;
     None
-}
-
-/// The score that ggml gives to a library of these instructions: one for each set of them, a bit of its own.
-#[cfg(feature = "cpu")]
-fn score_of(level: dinrail_cpu::Level) -> Option<u32> {
-    use dinrail_cpu::Level;
-    // ggml's bits.
-    const BASE: u32 = 1;
-    const X86_TO_AVX2: [u32; 6] = [1, 2, 4, 8, 16, 32];
-    const ARM_DOTPROD: u32 = 2;
-    match level {
-        Level::Scalar | Level::Neon => Some(BASE),
-        Level::Dotprod => Some(BASE + ARM_DOTPROD),
-        Level::Avx2 => Some(BASE + X86_TO_AVX2.iter().sum::<u32>()),
-        _ => None,
-    }
 }
 
 /// Libraries with ggml's plug-in interface, for programs that make a [`Loader`] of their own.
@@ -150,17 +134,5 @@ impl Format for Ggml {
 
     fn notes(&self, backend: &'static dyn Backend) -> Vec<String> {
         library(backend).map(|l| l.notes()).unwrap_or_default()
-    }
-}
-
-#[cfg(all(test, feature = "cpu"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_level_has_a_score() {
-        for level in dinrail_cpu::Level::ALL {
-            assert!(score_of(level).is_some(), "{}", level.name());
-        }
     }
 }

@@ -22,7 +22,7 @@ pub use device::{
     Device, DeviceI, DeviceType, Event, EventNew, Feature, GetExtraBufferTypes, GetFeatures,
     InitFn, Props, Reg, RegI, ScoreFn, SetThreads,
 };
-pub use stream::{Stream, StreamFns, StreamI, StreamIRows, StreamRows};
+pub use stream::{Stream, StreamFns, StreamHead, StreamI, StreamIRows, StreamRows};
 pub use tensor::{
     Graph, InitParams, LogCallback, MAX_SRC, OBJECT_BYTES, Tensor, TensorFlag,
     check_tensor_overhead,

@@ -3,6 +3,11 @@
 /// The release whose numbers and layouts these are.
 pub const RELEASE: u32 = 25;
 
+/// The entrance of a plug-in that was made with dinrail, for hosts that know [`RELEASE_FUNCTION`]. Its type is that of
+/// ggml's entry point, which such a plug-in has as well, for hosts that bring ggml's base library: what it gives to the
+/// two differs in where its numbers come from.
+pub const INIT: &str = "dinrail_backend_init";
+
 /// A function that a plug-in without ggml's base library offers by name: it takes nothing and gives the release whose
 /// numbers and layouts the plug-in uses. A host that finds [`RELEASE`] there needs no base library: it makes tensors
 /// itself, makes graphs of which the plug-in may read what [`Graph`](super::Graph) has, and gives a buffer back by

@@ -93,12 +93,18 @@ pub struct Stream {
     opaque: [usize; 0],
 }
 
+/// A stream of a known layout.
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Whole<I> {
-    guid: *const [u8; 16],
-    iface: I,
-    device: *mut Device,
-    context: *mut c_void,
+pub struct StreamHead<I> {
+    /// Identity of the implementation, or null.
+    pub guid: *const [u8; 16],
+    /// Functions.
+    pub iface: I,
+    /// Its device.
+    pub device: *mut Device,
+    /// The backend's own.
+    pub context: *mut c_void,
 }
 
 /// A stream's functions, whatever the layout they came in. `graph_optimize` is left out: what it re-orders must be
@@ -120,12 +126,12 @@ impl StreamFns {
             Layout::V1 | Layout::V2 => {
                 // The part up to `graph_optimize`, `device` and `context` not being looked at.
                 // SAFETY: the caller promises the layout; both versions are at least this long.
-                let s = unsafe { stream.cast::<Whole<StreamI<(), ()>>>().read() };
+                let s = unsafe { stream.cast::<StreamHead<StreamI<(), ()>>>().read() };
                 (Self { common: with(&s.iface, StreamRows::default()) }, s.guid)
             }
             Layout::V2Rows => {
                 // SAFETY: the caller promises the layout.
-                let s = unsafe { stream.cast::<Whole<StreamIRows>>().read() };
+                let s = unsafe { stream.cast::<StreamHead<StreamIRows>>().read() };
                 (Self { common: with(&s.iface, s.iface.rows) }, s.guid)
             }
         }
