@@ -1,4 +1,4 @@
-//! ggml's plug-in interface: a shared library that ggml built becomes a dinrail backend.
+//! ggml's plug-in interface, both ways: a shared library that ggml built becomes a dinrail backend.
 //!
 //! ```no_run
 //! use dinrail_core::hal::{Backend, Device};
@@ -9,6 +9,8 @@
 //! }
 //! # Ok::<(), dinrail_ggml::LoadError>(())
 //! ```
+//!
+//! The other way round, [`export_backend!`] makes a backend of dinrail's a plug-in of ggml's: see [`export`].
 //!
 //! Both versions of the interface are understood, with and without the `lm_` prefix. What differs between ggml's
 //! releases is asked of the library itself when it is loaded: numbers of operations and types by name, layouts by what
