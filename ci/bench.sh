@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Tokens per second of `dinrail bench` next to llama.cpp's llama-bench, on the same files.
 #
-#   ci/bench.sh [-m FILE]… [-p N] [-n N] [-t THREADS] [-r REPS] [-k ROUNDS]
+#   ci/bench.sh [-m FILE]… [-p N] [-n N] [-t THREADS] [-r REPS] [-k ROUNDS] [-l]
 #
 # The two programs take turns, ROUNDS times, so that a machine that slows down slows both. The table
 # gives each side's median over the rounds, its spread (largest minus smallest, in % of the median),
 # and the ratio of the medians. Without -m: the model in examples/models, and ci/models.sh's where it
-# has been fetched. ci/peers.sh builds llama-bench; a side that isn't built is left out, and said so.
+# has been fetched. -l lets dinrail compute with the peer's own CPU library, so that what is compared is
+# what each adds to it. ci/peers.sh builds llama-bench; a side that isn't built is left out, and said so.
 . "$(dirname "$0")/lib.sh"
 
-models=() prompt=128 gen=64 threads=1 reps=3 rounds=3
-while getopts m:p:n:t:r:k: flag; do
+models=() prompt=128 gen=64 threads=1 reps=3 rounds=3 foreign=
+while getopts m:p:n:t:r:k:l flag; do
     case $flag in
         m) models+=("$OPTARG") ;;
         p) prompt=$OPTARG ;;
@@ -18,6 +19,7 @@ while getopts m:p:n:t:r:k: flag; do
         t) threads=$OPTARG ;;
         r) reps=$OPTARG ;;
         k) rounds=$OPTARG ;;
+        l) foreign=1 ;;
         *) die "see the first lines of ci/bench.sh" ;;
     esac
 done
@@ -32,6 +34,11 @@ if [ ! -x "$OURS" ]; then say "dinrail: skipped: not built (cargo build --releas
 if [ ! -x "$PEER" ]; then say "llama.cpp: skipped: not built (ci/peers.sh)"; PEER=; fi
 [ -n "$OURS$PEER" ] || exit "$SKIPPED"
 
+load=()
+if [ -n "$foreign" ]; then
+    [ -n "$PEER" ] || exit "$SKIPPED"
+    load=(--load "$(dirname "$PEER")/libggml-cpu.so" --device CPU)
+fi
 have python3 || apt_need python3
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
@@ -41,8 +48,8 @@ for i in "${!models[@]}"; do
     [ -f "$file" ] || die "no such model: $file"
     for round in $(seq "$rounds"); do
         if [ -n "$OURS" ]; then
-            "$OURS" bench -m "$file" "${args[@]}" --json >"$out/$i.$round.ours" ||
-                die "dinrail bench failed on $file"
+            "$OURS" bench -m "$file" "${args[@]}" ${load[@]+"${load[@]}"} --json 2>"$out/log" >"$out/$i.$round.ours" ||
+                { cat "$out/log" >&2; die "dinrail bench failed on $file"; }
         fi
         if [ -n "$PEER" ]; then
             "$PEER" -m "$file" "${args[@]}" -o json >"$out/$i.$round.peer" 2>"$out/log" ||

@@ -8,9 +8,11 @@
 . "$(dirname "$0")/lib.sh"
 
 DIR=$CACHE/ggml
-# folder, package, version: the newest interface with 14 CPU variants, the same for Vulkan, and interface version 1.
+# folder, package, version: the newest interface with 14 CPU variants, the same for 64-bit Arm and for Vulkan, and
+# interface version 1.
 WANT="
 cpu-v2 @node-llama-cpp/linux-x64 3.22.1
+cpu-v2-arm64 @node-llama-cpp/linux-arm64 3.22.1
 vulkan-v2 @node-llama-cpp/linux-x64-vulkan 3.22.1
 cpu-v1 @node-llama-cpp/linux-x64 3.6.0
 "

@@ -67,6 +67,13 @@ impl<H: Hook> Device for Layer<H> {
         self.device.supports(query)
     }
 
+    fn supports_weights(&self, query: &Query<'_>, ty: &'static dyn BufferType) -> bool {
+        match core::ptr::addr_eq(ty, self) {
+            true => self.device.supports(query),
+            false => self.device.supports_weights(query, ty),
+        }
+    }
+
     fn supports_buffer_type(&self, ty: &dyn BufferType) -> bool {
         core::ptr::addr_eq(ty, self) || self.device.supports_buffer_type(ty)
     }

@@ -182,6 +182,20 @@ pub trait Device: Sync {
     /// Whether a stream of this device can compute the node. `true` is a promise.
     fn supports(&self, query: &Query<'_>) -> bool;
 
+    /// Whether a stream of this device can compute the node with its first source, weights, in memory of this kind.
+    ///
+    /// Memory that re-orders what lies in it ([`extra_buffer_type`](Self::extra_buffer_type)) takes only matrices that
+    /// there are kernels for: ask with [`Op::MulMat`](crate::op::Op::MulMat) before a matrix is put there.
+    ///
+    /// # Implementors
+    /// The default is right for devices whose extra memory, if they have any, is laid out as usual.
+    ///
+    /// # Allocation
+    /// May allocate a small buffer.
+    fn supports_weights(&self, query: &Query<'_>, ty: &'static dyn BufferType) -> bool {
+        !ty.is_repacked() && self.supports_buffer_type(ty) && self.supports(query)
+    }
+
     /// Whether kernels can use memory of this kind.
     fn supports_buffer_type(&self, ty: &dyn BufferType) -> bool;
 

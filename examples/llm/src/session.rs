@@ -10,10 +10,14 @@ mod batches;
 mod inputs;
 #[cfg(feature = "std")]
 mod memory;
+#[cfg(feature = "std")]
+mod packed;
 
 pub use batches::{Batches, Storage};
 #[cfg(feature = "std")]
-pub use memory::{Memory, Options};
+pub use memory::{BINDINGS, Memory, Options};
+#[cfg(feature = "std")]
+pub use packed::Packed;
 
 use crate::model::{self, Nodes};
 use core::fmt;

@@ -29,6 +29,8 @@ pub struct Args {
     place: Placement,
     #[command(flatten)]
     load: crate::load::Choice,
+    #[command(flatten)]
+    repack: engine::Repack,
     /// Repetitions of each test
     #[arg(short, long, visible_alias = "repetitions", value_name = "REPS", default_value_t = 5,
         value_parser = args::count, allow_negative_numbers = true)]
@@ -89,10 +91,11 @@ pub fn run(args: &Args) -> Result {
     let weights = engine::weights(device, &file, args.json)?;
     let context = args.prompt.max(args.tokens);
     let options = Options { batch: args.batch.max(1), ..Options::context(context) };
-    let mut memory = Memory::new(file.header(), &stream, &options)
+    let packed = engine::packed(device, &model, &file, &args.repack)?;
+    let mut memory = Memory::with_packed(file.header(), &stream, &options, packed)
         .map_err(|e| run::too_large(&model, &e, "smaller -p and -n take less"))?;
     let elements: u64 = file.tensors().map(|t| t.ne.iter().product::<u64>()).sum();
-    let mut bindings = [Binding::NONE; 3];
+    let mut bindings = [Binding::NONE; session::BINDINGS];
     let mut session = memory
         .session(&stream, file.header(), &weights, &mut bindings)
         .map_err(|e| run::unusable(&model, &e))?;

@@ -1,10 +1,11 @@
 //! A model on a device: from a path to something that evaluates tokens.
 
-use crate::output::Progress;
+use crate::output::{self, Progress};
 use crate::{Error, Result};
 use dinrail::hal::{Buffer, Device, Stream, Usage};
 use dinrail::host::map::Mapped;
 use dinrail_gguf::{Error as GgufError, File, STACK_SCRATCH};
+use dinrail_llm::session::{self, Packed};
 use std::path::{Path, PathBuf};
 
 /// A model file: where it is, and its bytes.
@@ -94,19 +95,60 @@ pub fn weights<'m>(
     Ok(buffer)
 }
 
+/// Copies of the matrices that the device's kernels want in another order, if there are any.
+///
+/// # Errors
+/// What is wrong with the file, or what the device says.
+pub fn packed(
+    device: &'static dyn Device,
+    model: &Model,
+    file: &File<'_>,
+    choice: &Repack,
+) -> Result<Option<Packed>> {
+    if choice.no_repack {
+        return Ok(None);
+    }
+    Packed::new(device, file.header(), file.as_bytes()).map_err(|e| match e {
+        session::Error::Core(dinrail::Error::OutOfMemory { .. }) => {
+            model.wrong(format_args!("{e}; --no-repack takes less"))
+        }
+        _ => model.wrong(e),
+    })
+}
+
+/// Whether to store weights in another order.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct Repack {
+    /// Leaves weights as they are in the file, also where the device has memory that re-orders them for its kernels
+    #[arg(long)]
+    no_repack: bool,
+}
+
 /// One line about what will be run.
-pub fn headline(model: &Model, file: &File<'_>, stream: &Stream) -> String {
-    let name = file.str("general.name").map(crate::output::printable);
+pub fn headline(
+    model: &Model,
+    file: &File<'_>,
+    stream: &Stream,
+    packed: Option<&Packed>,
+) -> String {
+    let name = file.str("general.name").map(output::printable);
     let device = stream.device();
     let level = match device.level() {
         "" => String::new(),
         level => format!(" ({level})"),
     };
     let path = model.path().display().to_string();
+    let packed = packed.map_or(String::new(), |p| {
+        format!(
+            ", of which {} in {} matrices re-ordered",
+            output::bytes(p.bytes() as u64),
+            p.matrices()
+        )
+    });
     format!(
-        "{} on {}{level}: {}",
+        "{} on {}{level}: {}{packed}",
         name.unwrap_or(path),
         device.name(),
-        crate::output::bytes(file.as_bytes().len() as u64),
+        output::bytes(file.as_bytes().len() as u64),
     )
 }

@@ -33,6 +33,8 @@ pub struct Args {
     place: Placement,
     #[command(flatten)]
     load: crate::load::Choice,
+    #[command(flatten)]
+    repack: engine::Repack,
     /// 0 takes the likeliest token each time; higher is more varied
     #[arg(long, visible_alias = "temperature", value_name = "X", default_value_t = sampler::Config::CHAT.temperature,
         value_parser = args::amount, allow_negative_numbers = true)]
@@ -74,6 +76,8 @@ pub struct Request {
     pub tokens: usize,
     /// Where.
     pub place: Placement,
+    /// Order of the weights.
+    pub repack: engine::Repack,
     /// How to choose.
     pub sampling: sampler::Config,
     /// Positions.
@@ -92,6 +96,7 @@ pub fn run(args: &Args) -> Result {
         prompt: prompt(args)?,
         tokens: args.tokens,
         place: args.place.clone(),
+        repack: args.repack,
         sampling: sampler::Config {
             temperature: args.temp,
             top_k: args.top_k,
@@ -219,14 +224,16 @@ pub fn tell(model: &Model, request: &Request) -> Result<Report> {
     let batch = ids.len().clamp(1, 256);
     let size = session::Options { batch, ..session::Options::context(context) };
     let weights = engine::weights(device, &file, request.quiet)?;
-    let mut memory = Memory::new(header, &stream, &size)
+    let packed = engine::packed(device, model, &file, &request.repack)?;
+    let mut memory = Memory::with_packed(header, &stream, &size, packed)
         .map_err(|e| too_large(model, &e, format_args!("a --ctx below {context} takes less")))?;
-    let mut bindings = [Binding::NONE; 3];
+    let headline = engine::headline(model, &file, &stream, memory.packed());
+    let mut bindings = [Binding::NONE; session::BINDINGS];
     let session = memory
         .session(&stream, header, &weights, &mut bindings)
         .map_err(|e| unusable(model, &e))?;
     if !request.quiet {
-        output::note(engine::headline(model, &file, &stream));
+        output::note(headline);
     }
     let mut teller = Teller {
         session,

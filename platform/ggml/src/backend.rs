@@ -31,11 +31,17 @@ pub(crate) struct Parts {
     pub(crate) kind: i32,
 }
 
-/// A function that a registration offers by name.
+/// A function that a registration offers by name. Builds that prefix all of ggml's names prefix these, too.
 pub(crate) fn find_proc(reg: *mut Reg, iface: &RegI, name: &CStr) -> Option<*mut c_void> {
     let get = iface.get_proc_address?;
     // SAFETY: the registration's own function.
     let p = unsafe { get(reg, name.as_ptr()) };
+    if !p.is_null() {
+        return Some(p);
+    }
+    let prefixed = [abi::PREFIX.as_bytes(), name.to_bytes_with_nul()].concat();
+    // SAFETY: as above; the bytes end with the name's zero.
+    let p = unsafe { get(reg, prefixed.as_ptr().cast()) };
     (!p.is_null()).then_some(p)
 }
 

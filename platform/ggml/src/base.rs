@@ -30,6 +30,7 @@ pub(crate) struct Functions {
     pub(crate) op_name: Name,
     pub(crate) unary_name: Name,
     pub(crate) glu_name: Option<Name>,
+    pub(crate) pool_params: Option<unsafe extern "C" fn(*mut c_void, i32)>,
     pub(crate) type_name: Name,
     pub(crate) block_len: unsafe extern "C" fn(i32) -> i64,
     pub(crate) type_size: unsafe extern "C" fn(i32) -> usize,
@@ -86,8 +87,7 @@ pub(crate) fn open_beside(plugin: &Path) -> Option<Shared> {
 /// Looks the functions up, through the plug-in and then in `held`. `Ok(None)` when there is no base library at all.
 ///
 /// # Errors
-/// [`Stage::Base`] when some of the functions are missing, or when they are those of another ggml that was loaded
-/// before: the system joins libraries by their internal name, not by their place.
+/// [`Stage::Base`] when some of the functions are missing.
 pub(crate) fn find(
     plugin: &Shared,
     held: Option<Shared>,
@@ -103,9 +103,6 @@ pub(crate) fn find(
     };
     let Some(op_name) = look("ggml_op_name") else { return Ok(None) };
     let origin = dl::origin(op_name);
-    if let Some((_, file)) = &origin {
-        same_base(file, path)?;
-    }
     let (fns, has) = functions(&look, op_name, prefix, path)?;
     let image = origin.map(|(at, _)| at);
     let base = Base { fns, has, image, held };
@@ -148,6 +145,7 @@ pub(crate) fn functions(
         op_name: function!(op_name),
         unary_name: function!(need("ggml_unary_op_name")?),
         glu_name: look("ggml_glu_op_name").map(|a| function!(a)),
+        pool_params: look("ggml_threadpool_params_init").map(|a| function!(a)),
         type_name: function!(need("ggml_type_name")?),
         block_len: function!(need("ggml_blck_size")?),
         type_size: function!(need("ggml_type_size")?),
@@ -218,25 +216,52 @@ pub(crate) fn probe(base: &Base, path: &Path) -> Result<(), LoadError> {
     if good { Ok(()) } else { Err(wrong("the fields of a tensor are elsewhere")) }
 }
 
-/// Refuses a base library from elsewhere when a different one lies beside the plug-in.
-fn same_base(loaded: &Path, plugin: &Path) -> Result<(), LoadError> {
-    let real = |p: &Path| std::fs::canonicalize(p).ok();
-    let Some(have) = real(loaded) else { return Ok(()) };
-    let Some(want) = beside(plugin).next().and_then(|p| real(&p)) else { return Ok(()) };
-    if have == want || have == plugin {
-        return Ok(());
-    }
-    let same = match (std::fs::read(&have), std::fs::read(&want)) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => true,
-    };
-    if same {
+/// Refuses a plug-in that was joined with the base library of another release, before anything of it is called.
+///
+/// glibc and musl join libraries by their internal name (`libggml-base.so`), not by their place, so a second release of
+/// the same internal name gets the first one's base library. Names of their own would need a namespace of their own
+/// (`dlmopen`), which brings a second C library whose thread-specific keys collide with the program's. Releases whose
+/// base libraries have different internal names (`libggml-base.so` and `libggml-base.so.0`) live side by side.
+///
+/// # Errors
+/// [`Stage::Base`], with both places.
+pub(crate) fn right_one(
+    plugin: &Shared,
+    held: Option<&Shared>,
+    prefix: &str,
+    path: &Path,
+) -> Result<(), LoadError> {
+    let name = format!("{prefix}ggml_op_name");
+    let address = plugin.symbol(&name).or_else(|| held?.symbol(&name));
+    let Some((_, loaded)) = address.and_then(|a| dl::origin(a)) else { return Ok(()) };
+    let Some(want) = beside(path).next() else { return Ok(()) };
+    if loaded == want || same(&loaded, &want) || same(&loaded, path) {
         return Ok(());
     }
     let reason = format!(
-        "it needs {}, but this process has already loaded another release of that library from {}; unload that first",
+        "it needs {}, but this process has joined it with another release of that library, {}: only one of the two can \
+         be used in a process",
         want.display(),
-        have.display()
+        loaded.display()
     );
-    Err(LoadError::new(Stage::Base, plugin, reason))
+    Err(LoadError::new(Stage::Base, path, reason))
+}
+
+/// Whether two paths lead to one file, or to files with the same bytes.
+fn same(a: &Path, b: &Path) -> bool {
+    let (Ok(a), Ok(b)) = (std::fs::canonicalize(a), std::fs::canonicalize(b)) else { return false };
+    let length = |p: &Path| std::fs::metadata(p).map(|m| m.len()).ok();
+    a == b
+        || length(&a) == length(&b)
+            && matches!((std::fs::read(&a), std::fs::read(&b)), (Ok(a), Ok(b)) if a == b)
+}
+
+/// The loaded library whose base library a plug-in may have been joined with.
+pub(crate) fn other_release(plugin: &Path) -> Option<PathBuf> {
+    let mine = beside(plugin).next()?;
+    let other = |p: &Path| {
+        let theirs = beside(p).find(|t| t.file_name() == mine.file_name());
+        theirs.is_some_and(|t| !same(&t, &mine))
+    };
+    crate::backend::loaded().into_iter().map(|l| l.path().to_owned()).find(|p| other(p))
 }

@@ -142,6 +142,25 @@ impl BufferType {
         Ok(p)
     }
 
+    /// A small buffer of the library's, for questions about what may lie in one.
+    pub(crate) fn small(&self, l: &Loaded) -> Result<Box<State>> {
+        self.make(l, 64).map(|(state, _)| state)
+    }
+
+    fn make(&self, l: &Loaded, size: usize) -> Result<(Box<State>, *mut abi::BufferType)> {
+        let p = self.pointer(l)?.as_ptr();
+        // SAFETY: a kind of memory of the library's.
+        let f = unsafe { (*p).iface.alloc_buffer };
+        let f = f.ok_or(Error::NotOffered { function: "alloc_buffer" })?;
+        // SAFETY: the kind's own function.
+        let buffer = unsafe { f(p, size) };
+        if buffer.is_null() {
+            return Err(Error::OutOfMemory { requested: size, available: usize::MAX });
+        }
+        // SAFETY: a new buffer of the library's.
+        unsafe { State::adopt(self.owner, l, buffer) }
+    }
+
     /// The handle's own words for a buffer that the library gave.
     pub(crate) fn allocation(&self, state: Box<State>) -> Allocation {
         let host = if self.host.load(Ordering::Relaxed) { NonNull::new(state.base) } else { None };
@@ -231,17 +250,7 @@ impl hal::BufferType for BufferType {
 
     fn alloc(&'static self, size: usize) -> Result<Allocation> {
         self.owner.with(|l| {
-            let p = self.pointer(l)?.as_ptr();
-            // SAFETY: a kind of memory of the library's.
-            let f = unsafe { (*p).iface.alloc_buffer };
-            let f = f.ok_or(Error::NotOffered { function: "alloc_buffer" })?;
-            // SAFETY: the kind's own function.
-            let buffer = unsafe { f(p, size) };
-            if buffer.is_null() {
-                return Err(Error::OutOfMemory { requested: size, available: usize::MAX });
-            }
-            // SAFETY: a new buffer of the library's.
-            let (state, _) = unsafe { State::adopt(self.owner, l, buffer) }?;
+            let (state, _) = self.make(l, size)?;
             Ok(self.allocation(state))
         })
     }

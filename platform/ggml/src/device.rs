@@ -97,6 +97,12 @@ impl Device {
         Some(self.keep(role, ptr))
     }
 
+    /// The library's own kind of memory behind a handle.
+    fn kept(&self, ty: &dyn hal::BufferType) -> Option<&'static BufferType> {
+        let ours = |d: &Device| d.find_type(|t| core::ptr::addr_eq(t, ty).then_some(t));
+        self.owner.devices().iter().find_map(ours)
+    }
+
     fn keep(&self, role: Role, ptr: NonNull<abi::BufferType>) -> &'static BufferType {
         let mut types = self.types();
         if let Some(t) = types.iter().find(|t| t.role() == role && t.is_named(ptr)) {
@@ -327,9 +333,28 @@ impl hal::Device for Device {
         })
     }
 
+    fn supports_weights(&self, query: &Query<'_>, ty: &'static dyn hal::BufferType) -> bool {
+        let Some(t) = self.kept(ty) else {
+            return self.supports_buffer_type(ty) && self.supports(query);
+        };
+        // The library looks at the buffer that the weights lie in, so there must be one.
+        let made = self.with(|l, _| t.small(l));
+        let Ok(buffer) = made else { return false };
+        self.ask(query, |p, node| {
+            // SAFETY: a whole tensor, as `scratch` makes it.
+            let weights = unsafe { (*node).src[0] };
+            if weights.is_null() {
+                return false;
+            }
+            // SAFETY: a tensor of `scratch`'s that only the library is about to read.
+            unsafe { (*weights).buffer = buffer.ptr };
+            // SAFETY: the device's own function on a whole tensor with its sources.
+            p.iface.supports_op.is_some_and(|f| unsafe { f(p.ptr, node) })
+        })
+    }
+
     fn supports_buffer_type(&self, ty: &dyn hal::BufferType) -> bool {
-        let ours = |d: &Device| d.find_type(|t| core::ptr::addr_eq(t, ty).then_some(t));
-        match self.owner.devices().iter().find_map(ours) {
+        match self.kept(ty) {
             Some(t) => {
                 let ask = |l: &Loaded, p: &Parts| {
                     // What was made of lent memory has no pointer until some is lent again.

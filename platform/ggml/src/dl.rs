@@ -80,7 +80,52 @@ pub(crate) unsafe fn function<F: Copy>(address: *mut c_void) -> F {
 }
 
 /// Where the library that holds an address lies, and its file; `None` where the system doesn't tell.
-#[cfg(unix)]
+///
+/// `dladdr` would look for the nearest symbol as well, which takes as long as opening a small library.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn origin(address: *const c_void) -> Option<(usize, PathBuf)> {
+    use std::os::unix::ffi::OsStrExt;
+    struct Search {
+        address: usize,
+        found: Option<(usize, PathBuf)>,
+    }
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: libc::size_t,
+        data: *mut c_void,
+    ) -> libc::c_int {
+        // SAFETY: the system's description of one library.
+        let info = unsafe { &*info };
+        // SAFETY: the search of the call below, which nobody else uses meanwhile.
+        let search = unsafe { &mut *data.cast::<Search>() };
+        let bias = info.dlpi_addr as usize;
+        let holds = (0..usize::from(info.dlpi_phnum)).any(|i| {
+            // SAFETY: one of `dlpi_phnum` headers.
+            let header = unsafe { info.dlpi_phdr.wrapping_add(i).read() };
+            let start = bias.wrapping_add(header.p_vaddr as usize);
+            header.p_type == libc::PT_LOAD
+                && search.address.wrapping_sub(start) < header.p_memsz as usize
+        });
+        if !holds || info.dlpi_name.is_null() {
+            return 0;
+        }
+        // SAFETY: the loader's own string, alive as long as the library.
+        let name = unsafe { core::ffi::CStr::from_ptr(info.dlpi_name) }.to_bytes();
+        let file = match name {
+            // The program itself.
+            [] => std::env::current_exe().unwrap_or_default(),
+            name => std::ffi::OsStr::from_bytes(name).into(),
+        };
+        search.found = Some((bias, file));
+        1
+    }
+    let mut search = Search { address: address.addr(), found: None };
+    // SAFETY: the function does not unwind, and the search outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
+    search.found
+}
+
+#[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 pub(crate) fn origin(address: *const c_void) -> Option<(usize, PathBuf)> {
     use std::os::unix::ffi::OsStrExt;
     let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();

@@ -37,6 +37,7 @@ mod limits;
 mod logging;
 mod numbers;
 mod own;
+mod pool;
 mod rows;
 mod stream;
 mod text;

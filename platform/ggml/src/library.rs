@@ -30,7 +30,8 @@ impl Candidate {
     /// Opens a file. Its initialisers run, so ask first whether the file can be trusted.
     ///
     /// # Errors
-    /// [`Stage::Open`] with the system's words; [`Stage::Symbol`] for a library that is no plug-in.
+    /// [`Stage::Open`] with the system's words; [`Stage::Symbol`] for a library that is no plug-in; [`Stage::Base`] for
+    /// one that the system joined with another release of ggml.
     pub fn open(path: &Path) -> Result<Self, LoadError> {
         let (plugin, held) = match Shared::open(path) {
             Ok(s) => (s, None),
@@ -48,6 +49,7 @@ impl Candidate {
             let reason = format!("no symbol `{}`: not a plug-in of ggml's", abi::INIT);
             return Err(LoadError::new(Stage::Symbol, path, reason));
         };
+        base::right_one(&plugin, held.as_ref(), prefix, path)?;
         // A plug-in of dinrail's has an entrance of its own for programs that bring no base library.
         let init = plugin.symbol(abi::names::INIT).unwrap_or(init);
         // SAFETY: the symbol's name says which function it is.
@@ -185,11 +187,10 @@ impl Candidate {
 
 /// What to think of when symbols are missing although the base library lies beside the plug-in.
 fn another_release(path: &Path) -> Option<String> {
-    let here = path.parent();
-    let other = crate::backend::loaded().into_iter().find(|l| l.path().parent() != here)?;
     Some(format!(
-        "{} is loaded in this process, and two releases of ggml's base library do not fit into one; unload it first",
-        other.path().display()
+        "{} is loaded in this process with another release of ggml's base library: only one of the two can be used in a \
+         process",
+        base::other_release(path)?.display()
     ))
 }
 

@@ -54,6 +54,7 @@ const FUNCTIONS: Functions = Functions {
     op_name,
     unary_name,
     glu_name: Some(glu_name),
+    pool_params: None,
     type_name,
     block_len,
     type_size,

@@ -7,6 +7,7 @@ use crate::buffer::status;
 use crate::cache::Cache;
 use crate::device::{Device, Handle};
 use crate::numbers::Numbers;
+use crate::pool::{Pool, Pools};
 use core::ffi::c_void;
 use dinrail_core::hal::{self, Buffer, Key, Span, Stream, StreamOps};
 use dinrail_core::program::Program;
@@ -21,6 +22,8 @@ pub(crate) struct State {
     ptr: *mut abi::Stream,
     fns: StreamFns,
     set_threads: Option<SetThreads>,
+    pools: Option<Pools>,
+    pool: Mutex<Option<Pool>>,
     pub(crate) base: Option<Functions>,
     pub(crate) numbers: Option<Arc<Numbers>>,
     /// Uncontended: a stream is used by one thread at a time.
@@ -52,6 +55,8 @@ impl State {
             ptr,
             fns,
             set_threads: l.set_threads(),
+            pools: Pools::of(l),
+            pool: Mutex::new(None),
             base: l.fns,
             numbers: l.numbers.clone(),
             cache: Mutex::new(Cache::new()),
@@ -70,6 +75,11 @@ impl State {
             self.set_threads.ok_or(Error::NotOffered { function: "ggml_backend_set_n_threads" })?;
         // SAFETY: the library's own function on its own stream.
         unsafe { f(self.ptr, n) };
+        if let Some(pools) = &self.pools {
+            let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: the library's own stream, which its user does not compute with meanwhile.
+            *pool = unsafe { pools.give(self.ptr, n) };
+        }
         Ok(())
     }
 
@@ -100,6 +110,7 @@ impl Drop for State {
             // SAFETY: the stream was taken over by `adopt` and is given back once.
             unsafe { f(self.ptr) };
         }
+        *self.pool.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         self.device.owner().object_gone();
     }
 }

@@ -5,7 +5,7 @@ use dinrail_core::program::Binding;
 use dinrail_gguf::File;
 use dinrail_interop as interop;
 use dinrail_llm::sampler::greedy;
-use dinrail_llm::session::{Memory, Options, Session};
+use dinrail_llm::session::{BINDINGS, Memory, Options, Packed, Session};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -27,12 +27,19 @@ fn session<R>(
     device: &'static dyn Device,
     file: &File<'_>,
     context: usize,
+    repack: bool,
     f: impl FnOnce(&mut Session<'_>) -> R,
 ) -> R {
     let stream = device.open(&Params { threads: Some(1), text: None }).unwrap();
     let weights = device.buffer_from_host(file.as_bytes(), 0).unwrap();
-    let mut memory = Memory::new(file.header(), &stream, &Options::context(context)).unwrap();
-    let mut bindings = [Binding::NONE; 3];
+    let packed = match repack {
+        true => Packed::new(device, file.header(), file.as_bytes()).unwrap(),
+        false => None,
+    };
+    assert_eq!(packed.is_some(), repack, "the device's re-ordered memory takes matrices");
+    let options = Options::context(context);
+    let mut memory = Memory::with_packed(file.header(), &stream, &options, packed).unwrap();
+    let mut bindings = [Binding::NONE; BINDINGS];
     f(&mut memory.session(&stream, file.header(), &weights, &mut bindings).unwrap())
 }
 
@@ -41,13 +48,13 @@ fn ids(v: &serde_json::Value) -> Vec<u32> {
 }
 
 /// Follows llama.cpp's greedy tokens until one that differs where llama.cpp itself was not sure.
-fn follows_llama_cpp(name: &str) {
+fn follows_llama_cpp(name: &str, repack: bool) {
     let Some(dir) = interop::package("cpu-v2") else { return };
     let device = interop::best_cpu(&dir).device(0).unwrap();
     let file = model(name);
     let json = std::fs::read(folder().join(format!("reference/{name}.json"))).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    session(device, &file, 128, |run| {
+    session(device, &file, 128, repack, |run| {
         let mut followed = 0;
         let mut logits = vec![0.0; run.vocab()];
         for case in json["cases"].as_array().unwrap() {
@@ -71,13 +78,29 @@ fn follows_llama_cpp(name: &str) {
 
 #[test]
 fn stories_in_floats() {
-    follows_llama_cpp("stories260K-f32");
+    follows_llama_cpp("stories260K-f32", false);
 }
 
 #[test]
 fn stories_in_blocks() {
-    follows_llama_cpp("stories260K-Q8_0");
-    follows_llama_cpp("stories260K-Q4_0");
+    follows_llama_cpp("stories260K-Q8_0", false);
+    follows_llama_cpp("stories260K-Q4_0", false);
+}
+
+/// With matrices in the memory that re-orders them for the library's kernels.
+#[test]
+fn stories_in_re_ordered_blocks() {
+    if std::env::consts::ARCH == "x86_64" && !has_avx2() {
+        return println!("skipped: the library re-orders nothing for this processor");
+    }
+    follows_llama_cpp("stories260K-Q4_0", true);
+}
+
+fn has_avx2() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
 /// Time per token, for a comparison with `llama-bench -t 1 -p 0 -n 128` on the same library.
@@ -89,7 +112,7 @@ fn time_per_token() {
         return println!("skipped: another release is loaded in this process; run this test alone");
     };
     let file = model("stories260K-Q8_0");
-    let best = session(library.device(0).unwrap(), &file, 256, |run| {
+    let best = session(library.device(0).unwrap(), &file, 256, false, |run| {
         let mut logits = vec![0.0; run.vocab()];
         let mut round = || {
             run.reset();

@@ -1,7 +1,8 @@
 //! Loading all from a folder with ggml's CPU variants, next to ggml's own loader on the same files.
 //!
 //! `cargo bench -p dinrail-loader-tests`. Each loading happens in a process of its own, since the second one in a process
-//! finds everything open; the two loaders take turns.
+//! finds everything open; the two loaders take turns. Beside the time that passes it gives the time that the processor
+//! spends on it, which others on the machine disturb less.
 
 #[cfg(unix)]
 mod sides {
@@ -10,17 +11,17 @@ mod sides {
     use dinrail_interop as interop;
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
-    const ROUNDS: usize = 41;
+    const ROUNDS: usize = 101;
 
     const THEIRS: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <time.h>
-static long long now(void) {
+static long long now(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 int main(int argc, char **argv) {
@@ -30,37 +31,45 @@ int main(int argc, char **argv) {
     void (*load)(const char *) = (void (*)(const char *))dlsym(lib, "ggml_backend_load_all_from_path");
     size_t (*count)(void) = (size_t (*)(void))dlsym(lib, "ggml_backend_reg_count");
     if (!load || !count) return 1;
-    long long start = now();
+    long long wall = now(CLOCK_MONOTONIC), cpu = now(CLOCK_THREAD_CPUTIME_ID);
     load(argv[2]);
-    printf("%lld %zu\n", now() - start, count());
+    cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu, wall = now(CLOCK_MONOTONIC) - wall;
+    printf("%lld %lld %zu\n", wall, cpu, count());
     return 0;
 }
 "#;
 
-    /// One loading, in this process: nanoseconds and backends.
+    fn cpu() -> Duration {
+        let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: a place to write to.
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut t) };
+        Duration::new(t.tv_sec.unsigned_abs(), u32::try_from(t.tv_nsec).unwrap_or(0))
+    }
+
+    /// One loading, in this process: nanoseconds that passed, of the processor, and backends.
     pub fn child(dir: &Path) {
         static REGISTRY: Registry<8> = Registry::new(&[]);
         static LOADER: Loader<8> = Loader::new(&REGISTRY, &[], |_| None, &Ggml);
-        let start = Instant::now();
+        let (start, cpu_start) = (Instant::now(), cpu());
         let report = LOADER.load_all_from(dir, &Options::default());
-        let time = start.elapsed().as_nanos();
-        println!("{time} {}", report.taken().count());
+        let (wall, cpu) = (start.elapsed().as_nanos(), (cpu() - cpu_start).as_nanos());
+        println!("{wall} {cpu} {}", report.taken().count());
     }
 
-    fn once(mut command: Command) -> Option<u64> {
+    /// Milliseconds that passed, and of the processor.
+    fn once(mut command: Command) -> Option<[f64; 2]> {
         let out = command.stderr(Stdio::null()).output().ok().filter(|o| o.status.success())?;
         let text = String::from_utf8(out.stdout).ok()?;
-        let (time, backends) = text.trim().rsplit_once(' ')?;
-        assert_eq!(backends, "1", "one backend is loaded");
-        time.rsplit('\n').next()?.parse().ok()
+        let mut words = text.trim().rsplit('\n').next()?.split(' ');
+        let mut number = || words.next()?.parse::<f64>().ok();
+        let (wall, cpu, backends) = (number()?, number()?, number()?);
+        assert_eq!(backends, 1.0, "one backend is loaded");
+        Some([wall / 1e6, cpu / 1e6])
     }
 
-    /// Smallest and middle.
-    fn show(who: &str, mut times: Vec<u64>) -> (f64, f64) {
-        times.sort_unstable();
-        let (least, middle) = (times[0] as f64 / 1e6, times[times.len() / 2] as f64 / 1e6);
-        println!("{who:8} median {middle:.2} ms, least {least:.2} ms");
-        (middle, least)
+    fn median(mut x: Vec<f64>) -> f64 {
+        x.sort_by(f64::total_cmp);
+        x[x.len() / 2]
     }
 
     fn theirs(dir: &Path) -> Option<(PathBuf, PathBuf)> {
@@ -85,28 +94,43 @@ int main(int argc, char **argv) {
         println!("{} variants in {}", interop::cpu_libraries(&dir).len(), dir.display());
         let this = std::env::current_exe().expect("it runs");
         let peer = theirs(&dir);
-        let (mut ours, mut ggml) = (Vec::new(), Vec::new());
-        for _ in 0..ROUNDS {
-            let mut command = Command::new(&this);
-            command.arg("--child").arg(&dir);
-            ours.push(once(command).expect("it loads"));
-            if let Some((program, lib)) = &peer {
+        let mut pairs: Vec<([f64; 2], Option<[f64; 2]>)> = Vec::new();
+        for i in 0..ROUNDS {
+            let ours = || {
+                let mut command = Command::new(&this);
+                command.arg("--child").arg(&dir);
+                once(command).expect("it loads")
+            };
+            let theirs = || {
+                let (program, lib) = peer.as_ref()?;
                 let mut command = Command::new(program);
                 command.arg(lib).arg(&dir);
-                ggml.extend(once(command));
+                once(command)
+            };
+            pairs.push(match i % 2 {
+                0 => (ours(), theirs()),
+                _ => {
+                    let theirs = theirs();
+                    (ours(), theirs)
+                }
+            });
+        }
+        for (i, what) in ["passed", "processor"].into_iter().enumerate() {
+            let ours = median(pairs.iter().map(|(a, _)| a[i]).collect());
+            let both: Vec<_> = pairs.iter().filter_map(|(a, b)| Some((a[i], (*b)?[i]))).collect();
+            if both.is_empty() {
+                println!(
+                    "{what}: dinrail {ours:.2} ms; skipped: no loader of ggml's to compare with"
+                );
+                continue;
             }
+            let theirs = median(both.iter().map(|(_, b)| *b).collect());
+            let ratio = median(both.iter().map(|(a, b)| a / b).collect());
+            println!(
+                "{what}: dinrail {ours:.2} ms, ggml {theirs:.2} ms, median of {} ratios {ratio:.3}",
+                both.len()
+            );
         }
-        let (middle, least) = show("dinrail", ours);
-        if ggml.is_empty() {
-            println!("skipped: no loader of ggml's to compare with");
-            return;
-        }
-        let (other_middle, other_least) = show("ggml", ggml);
-        println!(
-            "time of ours over ggml's: median {:.2}, least {:.2}",
-            middle / other_middle,
-            least / other_least
-        );
     }
 }
 

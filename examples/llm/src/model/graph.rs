@@ -12,6 +12,9 @@ pub const WEIGHTS: u8 = 1;
 /// The slot that the cache of keys and values is bound to.
 pub const CACHE: u8 = 2;
 
+/// The first slot of matrices that are stored in another order, beside those of the file.
+pub const PACKED: u8 = 3;
+
 /// The most nodes that one layer takes.
 pub const LAYER_NODES: usize = 60;
 

@@ -73,6 +73,15 @@ macro_rules! layer {
                 Some(moved)
             }
 
+            /// Calls `f` on each tensor that is there.
+            pub fn each_mut(&mut self, mut f: impl FnMut(&mut Weight)) {
+                $(
+                    if let Some(w) = &mut self.$field {
+                        f(w);
+                    }
+                )*
+            }
+
             const fn same(&self, other: &Layer) -> bool {
                 $(
                     match (self.$field, other.$field) {

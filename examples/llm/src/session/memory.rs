@@ -1,8 +1,9 @@
 //! All that a session needs, allocated once.
 
 use super::batches::{graph, summary};
+use super::packed::{self, Packed};
 use super::{Batches, Error, Session, Storage};
-use crate::model::{CACHE, Config, Layer, Shape, WEIGHTS, Weights};
+use crate::model::{CACHE, Config, Layer, PACKED, Shape, WEIGHTS};
 use dinrail_core::graph::{ARENA, Graph, Node};
 use dinrail_core::hal::{Buffer, Stream, Usage};
 use dinrail_core::plan::{Loc, Plan, Summary, Work};
@@ -30,6 +31,9 @@ impl Options {
     }
 }
 
+/// Bindings that are enough for every session.
+pub const BINDINGS: usize = PACKED as usize + packed::MOST;
+
 /// The memory behind a [`Session`].
 #[derive(Debug)]
 pub struct Memory {
@@ -41,6 +45,7 @@ pub struct Memory {
     many: Pieces,
     arena: Buffer<'static>,
     cache: Buffer<'static>,
+    packed: Option<Packed>,
     one_plan: Summary,
     many_plan: Option<Summary>,
 }
@@ -66,10 +71,23 @@ impl Memory {
     /// [`Error::Model`] with what is wrong with the file; [`Error::Core`], above all
     /// [`OutOfMemory`](dinrail_core::Error::OutOfMemory).
     pub fn new(header: &Header<'_>, stream: &Stream, options: &Options) -> Result<Self, Error> {
+        Self::with_packed(header, stream, options, None)
+    }
+
+    /// As [`new`](Self::new), with matrices of the file stored in another order.
+    ///
+    /// # Errors
+    /// As `new`.
+    pub fn with_packed(
+        header: &Header<'_>,
+        stream: &Stream,
+        options: &Options,
+        packed: Option<Packed>,
+    ) -> Result<Self, Error> {
         let config = Config::read(header)?;
         config.check_nodes()?;
         let mut layers = vec![Layer::NONE; config.layers];
-        let weights = Weights::find(header, &config, WEIGHTS, &mut layers)?;
+        let weights = packed::find(header, &config, &mut layers, packed.as_ref())?;
         let ty = stream.device().buffer_type();
         let align = ty.alignment();
         let shape = Shape::token(options.context.max(1)).with_cache(options.cache);
@@ -100,7 +118,19 @@ impl Memory {
         let cache = Buffer::new(ty, shape.cache_bytes(&config)?)?;
         cache.clear(0)?;
         let shape = shape.batch(batch);
-        Ok(Memory { config, layers, shape, align, one, many, arena, cache, one_plan, many_plan })
+        Ok(Memory {
+            config,
+            layers,
+            shape,
+            align,
+            one,
+            many,
+            arena,
+            cache,
+            packed,
+            one_plan,
+            many_plan,
+        })
     }
 
     /// The model's lengths.
@@ -123,26 +153,38 @@ impl Memory {
         (self.one_plan, self.many_plan)
     }
 
+    /// The matrices that are stored in another order.
+    pub const fn packed(&self) -> Option<&Packed> {
+        self.packed.as_ref()
+    }
+
     /// A session on `stream`, which the memory was made for, with the model file in `weights`. `bindings` is memory for
-    /// the session, filled here.
+    /// the session, filled here: 3, or [`BINDINGS`] where matrices are stored in another order.
     ///
     /// # Errors
-    /// [`Error::Core`] for a `weights` that isn't the file that the memory was made for, or is not aligned.
+    /// [`Error::Core`] for a `weights` that isn't the file that the memory was made for, or is not aligned, and for too
+    /// few `bindings`.
     pub fn session<'s>(
         &'s mut self,
         stream: &'s Stream,
         header: &Header<'_>,
         weights: &'s Buffer<'s>,
-        bindings: &'s mut [Binding<'s>; 3],
+        bindings: &'s mut [Binding<'s>],
     ) -> Result<Session<'s>, Error> {
-        let Memory { config, layers, shape, one, many, arena, cache, .. } = self;
-        let weights_at = Weights::find(header, config, WEIGHTS, layers)?;
+        let Memory { config, layers, shape, one, many, arena, cache, packed, .. } = self;
+        let packed = packed.as_ref();
+        let weights_at = packed::find(header, config, layers, packed)?;
         let token = Shape { tokens: 1, outputs: 1, ..*shape };
         let (graph, nodes): (Graph<'s>, _) = graph(config, &weights_at, &token, &mut one.nodes)?;
-        bindings[usize::from(ARENA)] = Binding::new(arena);
-        bindings[usize::from(WEIGHTS)] = Binding::new(weights);
-        bindings[usize::from(CACHE)] = Binding::new(cache);
-        let bindings: &'s [Binding<'s>; 3] = bindings;
+        let slots = [(ARENA, &*arena), (WEIGHTS, weights), (CACHE, &*cache)];
+        let more = packed.map_or(&[][..], |p| &p.buffers);
+        let few = i64::try_from(bindings.len()).unwrap_or(i64::MAX);
+        let few = dinrail_core::Error::Invalid { what: "number of bindings", value: few };
+        let all = slots.into_iter().chain((PACKED..).zip(more));
+        for (slot, buffer) in all {
+            *bindings.get_mut(usize::from(slot)).ok_or(few)? = Binding::new(buffer);
+        }
+        let bindings: &'s [Binding<'s>] = bindings;
         let plan = Plan::from_parts(&one.locs, self.one_plan);
         let session = Session::new(stream, Program::new(graph, plan, bindings)?, nodes)?;
         if shape.tokens < 2 {

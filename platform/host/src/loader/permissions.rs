@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Checker {
     #[cfg_attr(not(unix), allow(dead_code))]
     seen: HashMap<PathBuf, Result<(), String>>,
+    /// Of a file's directory, as it is written: the one behind its links, or what is wrong on the way.
+    #[cfg_attr(not(unix), allow(dead_code))]
+    parents: HashMap<PathBuf, Result<PathBuf, String>>,
 }
 
 impl Checker {
@@ -15,10 +18,33 @@ impl Checker {
     /// links. The path is absolute.
     #[cfg(unix)]
     pub(crate) fn check(&mut self, path: &Path) -> Result<(), String> {
-        let real = path.canonicalize().map_err(|e| e.to_string())?;
-        single(&real)?;
+        let meta = std::fs::symlink_metadata(path).map_err(|e| e.to_string())?;
+        if meta.is_symlink() {
+            let real = path.canonicalize().map_err(|e| e.to_string())?;
+            single(&real)?;
+            self.directories(path)?;
+            return self.directories(&real);
+        }
+        let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else {
+            return Err("it is a directory".into());
+        };
+        let real = match self.parents.get(parent) {
+            Some(known) => known.clone(),
+            None => {
+                let real = self.parent(path, parent);
+                self.parents.insert(parent.to_owned(), real.clone());
+                real
+            }
+        };
+        judge(&real?.join(file), &meta)
+    }
+
+    #[cfg(unix)]
+    fn parent(&mut self, path: &Path, parent: &Path) -> Result<PathBuf, String> {
+        let real = parent.canonicalize().map_err(|e| e.to_string())?;
         self.directories(path)?;
-        self.directories(&real)
+        self.directories(&real.join("file"))?;
+        Ok(real)
     }
 
     /// The rights of other systems are not known here.
@@ -44,10 +70,15 @@ impl Checker {
 /// One file or directory, behind its links.
 #[cfg(unix)]
 fn single(path: &Path) -> Result<(), String> {
+    let meta = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    judge(path, &meta)
+}
+
+#[cfg(unix)]
+fn judge(path: &Path, meta: &std::fs::Metadata) -> Result<(), String> {
     use std::os::unix::fs::MetadataExt;
     const WRITABLE: u32 = 0o002;
     const STICKY: u32 = 0o1000;
-    let meta = std::fs::metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mode = meta.mode();
     if mode & WRITABLE != 0 && !(meta.is_dir() && mode & STICKY != 0) {
         return Err(format!(

@@ -4,12 +4,17 @@ use dinrail::loader::{self, Options, Report};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
+/// One call of the loader.
+enum Step {
+    Dir(PathBuf),
+    File(PathBuf),
+}
+
 /// What is to be done.
 #[derive(Default)]
 struct Job {
     options: Options,
-    dirs: Vec<PathBuf>,
-    files: Vec<PathBuf>,
+    steps: Vec<Step>,
     best: Option<String>,
     all: bool,
     out: Option<PathBuf>,
@@ -24,8 +29,8 @@ fn job() -> Job {
         let mut value = || args.next().expect("a value");
         let text = |v: std::ffi::OsString| v.into_string().expect("text");
         match arg.to_str() {
-            Some("--dir") => job.dirs.push(value().into()),
-            Some("--file") => job.files.push(value().into()),
+            Some("--dir") => job.steps.push(Step::Dir(value().into())),
+            Some("--file") => job.steps.push(Step::File(value().into())),
             Some("--best") => job.best = Some(text(value())),
             Some("--deny") => job.options.policy.deny.push(text(value())),
             Some("--allow") => job.options.policy.allow.push(text(value())),
@@ -71,14 +76,12 @@ fn main() {
     let job = job();
     let o = &job.options;
     let mut reports: Vec<Report> = Vec::new();
-    for dir in &job.dirs {
-        reports.push(match &job.best {
-            Some(name) => loader::load_best(name, Some(dir), o),
-            None => loader::load_all_from(dir, o),
+    for step in &job.steps {
+        reports.push(match (step, &job.best) {
+            (Step::Dir(dir), Some(name)) => loader::load_best(name, Some(dir), o),
+            (Step::Dir(dir), None) => loader::load_all_from(dir, o),
+            (Step::File(file), _) => loader::load_file(file, o),
         });
-    }
-    for file in &job.files {
-        reports.push(loader::load_file(file, o));
     }
     if job.all {
         reports.push(loader::load_all(o));
