@@ -6,8 +6,9 @@ use crate::hal::{Buffer, HostView, Span};
 use crate::plan::{Loc, Plan, Summary};
 use crate::tensor::Desc;
 
-/// What a slot of a graph is bound to.
+/// What a slot of a graph is bound to: a pointer (null for none) and an offset, laid out as in C.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Binding<'a> {
     buffer: Option<&'a Buffer<'a>>,
     offset: usize,
