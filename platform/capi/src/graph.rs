@@ -2,13 +2,15 @@
 //!
 //! A graph is built in memory of the caller's: an array of `dinrail_node`, one for each node.
 //!
-//!     static dinrail_node nodes[8];
-//!     dinrail_graph graph = {0};
-//!     dinrail_graph_begin(&graph, nodes, 8, NULL);
-//!     dinrail_id x = dinrail_graph_input(&graph, DINRAIL_F32, 4, 1, 1, 1);
-//!     dinrail_id y = dinrail_op_silu(&graph, x);
-//!     dinrail_graph_output(&graph, y);
-//!     if (dinrail_graph_finish(&graph, &error)) ...
+//! ```c
+//! static dinrail_node nodes[8];
+//! dinrail_graph graph = {0};
+//! dinrail_graph_begin(&graph, nodes, 8, NULL);
+//! dinrail_id x = dinrail_graph_input(&graph, DINRAIL_F32, 4, 1, 1, 1);
+//! dinrail_id y = dinrail_op_silu(&graph, x);
+//! dinrail_graph_output(&graph, y);
+//! if (dinrail_graph_finish(&graph, &error)) ...
+//! ```
 //!
 //! Building needs no error handling: the first mistake is remembered, every later call returns `DINRAIL_NONE`, and
 //! `dinrail_graph_finish` tells. Operations mean what those of the same name mean in ggml; lengths are innermost first.

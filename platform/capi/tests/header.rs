@@ -129,7 +129,7 @@ fn functions(source: &str) -> Vec<&str> {
 fn heading(source: &str) -> String {
     let lines = source.lines().map_while(|l| l.strip_prefix("//!"));
     let mut out = "\n/*\n".to_owned();
-    for (i, line) in lines.enumerate() {
+    for (i, line) in lines.filter(|l| !l.starts_with(" ```")).enumerate() {
         let _ = writeln!(out, " *{line}");
         if i == 0 {
             let _ = writeln!(out, " * {}", "=".repeat(line.trim().len()));
