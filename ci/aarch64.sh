@@ -17,6 +17,9 @@ if ! dpkg --print-foreign-architectures | grep -qx arm64; then
 fi
 apt_need gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user libstd-rust-web-dev:arm64
 
+# Every level that there is; those of other architectures are no-ops.
+levels=$(features backends/cpu | sed -n 's/^[a-z].*/dinrail-cpu\/&/p' | grep -v /default | paste -sd,)
+packages+=(--features "$levels")
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
 export CARGO_TARGET_DIR=$TARGET-aarch64
 for cpu in max cortex-a53; do

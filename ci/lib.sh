@@ -27,6 +27,9 @@ package() {
     sed -n '/^\[package\]/,/^\[[^p]/s/^name *= *"\(.*\)"/\1/p' "$1/Cargo.toml" | head -1
 }
 
+# The features of the package in folder $1.
+features() { sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9-]*\) *=.*/\1/p' "$1/Cargo.toml"; }
+
 # Installs Debian packages by name; those that are there already cost nothing.
 apt_need() {
     local missing=() p try
@@ -75,4 +78,10 @@ venv() {
         python3 -m venv "$dir" >&2
     fi
     say "$dir"
+}
+
+# same_table MADE KEPT [--write]: a table that a stage has made against the one in docs.
+same_table() {
+    [ "${3:-}" = --write ] && { run cp "$1" "$2"; return; }
+    diff -u "$2" "$1" || die "$2 is not what runs: bash ci/$(basename "$0") --write"
 }

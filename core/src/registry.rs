@@ -319,7 +319,8 @@ impl<const N: usize> Registry<N> {
         Err(Error::Full { what: What::Backends, need: N + 1, have: N })
     }
 
-    /// As [`register`](Self::register), for targets without compare-and-swap, before the table is shared.
+    /// As [`register`](Self::register), before the table is shared: without a gate, and so without a critical section on
+    /// cores that lack compare-and-swap.
     ///
     /// # Errors
     /// As `register`, but never busy.

@@ -25,10 +25,16 @@ cfg_if::cfg_if! {
 }
 
 /// Lets one party through at a time, and turns others away.
+///
+/// Cores without compare-and-swap (Cortex-M0, riscv32imc) look at the gate and shut it in a critical section of some
+/// instructions, for which the program names an implementation (see the crate `critical-section`); what is done behind
+/// the gate is never in one.
 #[derive(Debug)]
 pub struct Gate {
     #[cfg(target_has_atomic = "ptr")]
     lock: spin::mutex::SpinMutex<()>,
+    #[cfg(not(target_has_atomic = "ptr"))]
+    shut: core::sync::atomic::AtomicBool,
 }
 
 impl Gate {
@@ -37,22 +43,41 @@ impl Gate {
         Self {
             #[cfg(target_has_atomic = "ptr")]
             lock: spin::mutex::SpinMutex::new(()),
+            #[cfg(not(target_has_atomic = "ptr"))]
+            shut: core::sync::atomic::AtomicBool::new(false),
         }
     }
 
-    /// Runs `f` alone; `None` if somebody else is inside. Targets without compare-and-swap have no gate: there it is
-    /// always shut, and tables are filled through `&mut`.
+    /// Runs `f` alone; `None` if somebody else is inside.
     pub fn pass<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
         #[cfg(target_has_atomic = "ptr")]
-        {
-            let _inside = self.lock.try_lock()?;
-            Some(f())
-        }
+        let _inside = self.lock.try_lock()?;
         #[cfg(not(target_has_atomic = "ptr"))]
-        {
-            let _ = f;
-            None
-        }
+        let _inside = Inside::enter(&self.shut)?;
+        Some(f())
+    }
+}
+
+/// Opens the gate again when it is dropped.
+#[cfg(not(target_has_atomic = "ptr"))]
+struct Inside<'a>(&'a core::sync::atomic::AtomicBool);
+
+#[cfg(not(target_has_atomic = "ptr"))]
+impl<'a> Inside<'a> {
+    fn enter(shut: &'a core::sync::atomic::AtomicBool) -> Option<Self> {
+        let was_shut = critical_section::with(|_| {
+            let was_shut = shut.load(Ordering::Acquire);
+            shut.store(true, Ordering::Relaxed);
+            was_shut
+        });
+        (!was_shut).then_some(Self(shut))
+    }
+}
+
+#[cfg(not(target_has_atomic = "ptr"))]
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 

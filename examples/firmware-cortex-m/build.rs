@@ -6,7 +6,11 @@ fn main() {
     println!("cargo::rerun-if-env-changed=BOARD");
     println!("cargo::rerun-if-changed=boards");
     let board = env::var("BOARD").unwrap_or_else(|_| "an386".into());
-    let map = PathBuf::from("boards").join(format!("{board}.x"));
+    let map = match board.as_str() {
+        "an385" | "an386" | "an500" => "mps2",
+        other => other,
+    };
+    let map = PathBuf::from("boards").join(format!("{map}.x"));
     let Ok(map) = fs::read(&map) else {
         panic!("no memory map for board {board}: {}", map.display())
     };

@@ -2,7 +2,7 @@
 """Compares what a firmware printed with the reference.
 
     expect.py detector|story FILE f32|q8
-    expect.py cooperative|faults|defmt FILE
+    expect.py cooperative|tasks|interrupts|faults|defmt FILE
 """
 
 import json
@@ -54,6 +54,27 @@ def cooperative(text, _):
     assert found["longest-step-clocks"] < 2_500, found
 
 
+def tasks(text, _):
+    """The story's beginning, and what the other task got done meanwhile."""
+    case = next(c for c in reference("stories260K-f32.json")["cases"] if c["prompt"] == "Once upon a time")
+    want = case["prompt"] + case["greedy_text"]
+    told = text.split("\nticks ")[0].split("\n", 1)[1].strip()
+    assert len(told) > 30 and want.strip().startswith(told), f"{told!r} instead of {want!r}"
+    found = numbers(text)
+    # A token takes some seven ticks; the task that blinks gets nearly all of them, and none late.
+    ticks = found["ticks"] - found["ticks-of-prompt"]
+    assert ticks > 80 and found["blinks"] > 0.9 * ticks, found
+    assert found["longest-wait-ticks"] <= 2, found
+
+
+def interrupts(text, _):
+    """What the interrupt found: the first lines are of the interrupts in the middle of registrations."""
+    assert re.match(r"busy 4\n", text), text
+    found = numbers(text)
+    assert found["found"] > 500 and found["missed"] == 0 and found["busy"] > 4 and found["backends"] == 5, found
+    assert "full 5 4\n" in text, text
+
+
 def faults(text, _):
     lines = dict(l.split(": ", 1) for l in text.splitlines() if ": " in l)
     for what, pattern in {
@@ -64,6 +85,8 @@ def faults(text, _):
         "arena in flash": r"may only be read",
         "file cut off": r"\d",
         "file of a big-endian machine": r"endian",
+        "registry with two slots": r"registry slots: 3 needed, capacity is 2",
+        "the same memory twice": r"2 needed, capacity is 1",
     }.items():
         assert re.search(pattern, lines[what]), f"{what}: {lines[what]}"
     need, have = re.search(r"(\d+) needed, capacity is (\d+)", lines["arena one byte too small"]).groups()

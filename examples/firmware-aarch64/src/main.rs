@@ -4,40 +4,38 @@
 #![no_main]
 
 mod board;
-mod story;
-mod vocabulary;
 
-use dinrail_llm::tokenizer::{Options, Symbol};
-use story::Teller;
-use vocabulary::TOKENIZER;
+use dinrail::cpu::Level;
+use dinrail::tensor::DType;
+use dinrail_llm::flash::{Story, Teller};
+
+#[cfg(not(feature = "q8"))]
+const FILE: &[u8] = dinrail::bare::include_model!("../../models/stories260K-f32.gguf");
+#[cfg(feature = "q8")]
+const FILE: &[u8] = dinrail::bare::include_model!("../../models/stories260K-Q8_0.gguf");
+
+dinrail_llm::static_model! {
+    /// The model as constants.
+    mod model {
+        file: super::FILE,
+        context: 128,
+        cache: super::DType::F32,
+        level: super::Level::Neon,
+    }
+}
 
 const PROMPT: &[u8] = b"Once upon a time";
 /// Tokens that are made up.
 const LENGTH: usize = 64;
 
-fn show(token: u32) {
-    let mut piece = [0; 32];
-    let len = TOKENIZER.piece(token, false, &mut piece).unwrap_or(0);
-    board::write(piece.get(..len).unwrap_or(&[]));
-}
-
 fn run() -> dinrail::Result<()> {
-    let mut scratch = [Symbol::NEW; PROMPT.len() + 1];
-    let mut prompt = [0; 24];
-    let Ok(count) = TOKENIZER.encode(PROMPT, Options::PROMPT, &mut scratch, &mut prompt) else {
-        return Err(dinrail::Error::Invalid { what: "prompt", value: 0 });
-    };
-    let mut teller = Teller::new()?;
-    let mut next = 0;
-    for token in prompt.iter().take(count) {
-        show(*token);
-        next = teller.token(*token)?;
+    let teller = Teller::<model::Model>::new()?;
+    let mut story = Story::<_, 24>::new(teller, PROMPT)?;
+    for _ in 1..story.given() + LENGTH {
+        board::write(story.piece());
+        story.advance()?;
     }
-    for _ in 1..LENGTH {
-        show(next);
-        next = teller.token(next)?;
-    }
-    show(next);
+    board::write(story.piece());
     board::write(b"\n");
     Ok(())
 }

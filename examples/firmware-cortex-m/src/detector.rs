@@ -1,19 +1,20 @@
 //! MLPerf Tiny's anomaly detector: an autoencoder of ten layers. What it can't reproduce sounds wrong.
 
+use dinrail::Result;
+use dinrail::bare::Ram;
 use dinrail::cpu::{Level, Memory, Port, fixed};
-use dinrail::error::What;
 use dinrail::gguf::File;
 use dinrail::graph::{Builder, NodeId};
-use dinrail::static_plan::Ram;
 use dinrail::tensor::DType;
-use dinrail::{Error, Result};
 
 /// The model file, where it lies in flash.
 pub static MODEL: &[u8] = BYTES;
 #[cfg(not(feature = "q8"))]
-const BYTES: &[u8] = dinrail::bare::include_model!("../../models/ad01-f32.gguf");
+const BYTES: &[u8] =
+    dinrail::bare::include_model!("../../models/ad01-f32.gguf", link_section = ".model");
 #[cfg(feature = "q8")]
-const BYTES: &[u8] = dinrail::bare::include_model!("../../models/ad01-Q8_0.gguf");
+const BYTES: &[u8] =
+    dinrail::bare::include_model!("../../models/ad01-Q8_0.gguf", link_section = ".model");
 
 /// Length of the input and of each layer.
 const WIDTHS: [usize; 11] = [640, 128, 128, 128, 128, 8, 128, 128, 128, 128, 640];
@@ -84,9 +85,6 @@ const INPUT: Port = plan::port(plan::NODES.input);
 const OUTPUT: Port = plan::port(plan::NODES.output);
 static RAM: Ram<{ plan::ARENA }> = Ram::new();
 
-/// There is one, and somebody has it.
-const TAKEN: Error = Error::Full { what: What::Pool, need: 2, have: 1 };
-
 /// The detector, ready to run.
 pub struct Detector(fixed::Bound<'static, plan::Table>);
 
@@ -94,9 +92,9 @@ impl Detector {
     /// Takes the arena.
     ///
     /// # Errors
-    /// [`Error::Full`] the second time; what [`Fixed::bind`](dinrail::cpu::Fixed::bind) finds.
+    /// [`Error::Full`](dinrail::Error::Full) the second time; what [`Fixed::bind`](dinrail::cpu::Fixed::bind) finds.
     pub fn new() -> Result<Self> {
-        let arena = RAM.take().ok_or(TAKEN)?;
+        let arena = RAM.try_take()?;
         Ok(Self(plan::TABLE.bind([Memory::Write(arena), Memory::Read(MODEL)])?))
     }
 

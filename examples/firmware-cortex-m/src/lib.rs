@@ -5,7 +5,7 @@ pub mod detector;
 pub mod print;
 pub mod stack;
 pub mod story;
-pub mod vocabulary;
+pub mod timer;
 
 use cortex_m_semihosting::debug;
 

@@ -1,142 +1,29 @@
 //! A language model that tells stories: 260,000 parameters in flash, one token at a time.
 
-use dinrail::cpu::{Level, Memory, Port, fixed};
-use dinrail::error::What;
-use dinrail::gguf::File;
-use dinrail::graph::Builder;
-use dinrail::static_plan::Ram;
+use dinrail::cpu::Level;
 use dinrail::tensor::DType;
-use dinrail::{Error, Result};
-use dinrail_llm::model::{CACHE, Config, Layer, Nodes, Shape, WEIGHTS, Weights, build};
-use dinrail_llm::sampler::greedy;
+use dinrail_llm::flash::Model as _;
 
-/// The model file, where it lies in flash.
-pub static MODEL: &[u8] = BYTES;
 #[cfg(not(feature = "q8"))]
-const BYTES: &[u8] = dinrail::bare::include_model!("../../models/stories260K-f32.gguf");
+const FILE: &[u8] =
+    dinrail::bare::include_model!("../../models/stories260K-f32.gguf", link_section = ".model");
 #[cfg(feature = "q8")]
-const BYTES: &[u8] = dinrail::bare::include_model!("../../models/stories260K-Q8_0.gguf");
+const FILE: &[u8] =
+    dinrail::bare::include_model!("../../models/stories260K-Q8_0.gguf", link_section = ".model");
 
-pub(crate) const FILE: File<'static> = match File::parse(BYTES) {
-    Ok(file) => file,
-    Err(_) => panic!("the model is not a usable GGUF file"),
-};
-const CONFIG: Config = match Config::read(FILE.header()) {
-    Ok(config) => config,
-    Err(_) => panic!("the model is of a kind that has no graph here"),
-};
-
-/// Positions that the cache holds.
-pub const CONTEXT: usize = 128;
-const SHAPE: Shape = Shape::token(CONTEXT).with_cache(DType::F32);
-
-const fn graph(b: &mut Builder<'_>) -> Nodes {
-    let mut layers = [Layer::NONE; CONFIG.layers];
-    match Weights::find(FILE.header(), &CONFIG, WEIGHTS, &mut layers) {
-        Ok(weights) => build(&CONFIG, &weights, &SHAPE, b),
-        Err(_) => panic!("the model lacks a tensor"),
-    }
-}
-
-dinrail::static_plan! {
+dinrail_llm::static_model! {
     /// The model as constants.
-    pub mod plan {
-        graph: super::graph => super::Nodes,
+    pub mod model {
+        file: super::FILE,
+        context: 128,
+        cache: super::DType::F32,
         level: super::Level::Scalar,
     }
 }
 
-const TOKEN: Port = plan::port(plan::NODES.tokens);
-const POSITION: Port = plan::port(plan::NODES.positions);
-const CELL: Port = plan::port(plan::NODES.kv_index);
-const MASK: Port = plan::port(plan::NODES.mask);
-const LOGITS: Port = plan::port(plan::NODES.logits);
-
-/// Bytes of the cache of keys and values.
-pub const CACHE_BYTES: usize = match SHAPE.cache_bytes(&CONFIG) {
-    Ok(n) => n,
-    Err(_) => panic!("the cache is too large"),
-};
-const _: () = assert!(plan::TABLE.slot_bytes(CACHE) == CACHE_BYTES);
-
-static ARENA: Ram<{ plan::ARENA }> = Ram::new();
-static KEYS_AND_VALUES: Ram<CACHE_BYTES> = Ram::new();
-
-/// There is one, and somebody has it.
-const TAKEN: Error = Error::Full { what: What::Pool, need: 2, have: 1 };
-
-/// Half-precision minus infinity: what a token may not look at.
-const HIDDEN: u16 = 0xfc00;
-
-/// Steps of a token.
-pub const STEPS: usize = fixed::Bound::<plan::Table>::STEPS;
-
-/// The teller of a story.
-pub struct Teller {
-    model: fixed::Bound<'static, plan::Table>,
-    position: usize,
-}
-
-impl Teller {
-    /// Takes the memory.
-    ///
-    /// # Errors
-    /// [`Error::Full`] the second time; what [`Fixed::bind`](dinrail::cpu::Fixed::bind) finds.
-    pub fn new() -> Result<Self> {
-        let arena = Memory::Write(ARENA.take().ok_or(TAKEN)?);
-        let cache = Memory::Write(KEYS_AND_VALUES.take().ok_or(TAKEN)?);
-        let model = plan::TABLE.bind([arena, Memory::Read(MODEL), cache])?;
-        Ok(Self { model, position: 0 })
-    }
-
-    /// Positions that are left.
-    pub fn left(&self) -> usize {
-        CONTEXT - self.position
-    }
-
-    /// Sets the inputs for the next token of the text.
-    ///
-    /// # Errors
-    /// [`Error::Full`] when the context is.
-    pub fn begin(&mut self, token: u32) -> Result<()> {
-        let at = self.position;
-        if at >= CONTEXT {
-            return Err(Error::Full { what: What::Buffer, need: at + 1, have: CONTEXT });
-        }
-        self.model.write(TOKEN)?.fill(token as i32);
-        self.model.write(POSITION)?.fill(at as i32);
-        self.model.write(CELL)?.fill(at as i32);
-        for (i, x) in self.model.write::<u16>(MASK)?.iter_mut().enumerate() {
-            *x = if i <= at { 0 } else { HIDDEN };
-        }
-        Ok(())
-    }
-
-    /// Computes step `next` of [`STEPS`] and returns the number of the one behind it.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for a token that the model hasn't.
-    pub fn step(&mut self, next: usize) -> Result<usize> {
-        self.model.step(next)
-    }
-
-    /// The most likely next token, after the last step.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] where the logits are no numbers.
-    pub fn finish(&mut self) -> Result<u32> {
-        self.position += 1;
-        let logits = self.model.read(LOGITS)?;
-        greedy(logits).map_err(|_| Error::Invalid { what: "logits", value: self.position as i64 })
-    }
-
-    /// Takes the next token of the text; returns the most likely one behind it.
-    ///
-    /// # Errors
-    /// Those of [`begin`](Self::begin), [`step`](Self::step) and [`finish`](Self::finish).
-    pub fn token(&mut self, token: u32) -> Result<u32> {
-        self.begin(token)?;
-        self.model.run()?;
-        self.finish()
-    }
-}
+/// Computes its tokens.
+pub type Teller = dinrail_llm::flash::Teller<model::Model>;
+/// A text in the making, for prompts of up to 19 bytes.
+pub type Story = dinrail_llm::flash::Story<model::Model, 20>;
+/// Positions that the cache holds.
+pub const CONTEXT: usize = model::Model::CONTEXT;

@@ -8,6 +8,7 @@
 //! * [`model`]: a model file to a graph
 //! * [`session`]: token ids to logits, position after position
 //! * [`sampler`]: logits to the next token id
+//! * `flash` (feature `flash`): all of it made at compile time, for firmware
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -15,7 +16,15 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+#[cfg(feature = "flash")]
+pub mod flash;
 pub mod model;
 pub mod sampler;
 pub mod session;
 pub mod tokenizer;
+
+#[doc(hidden)]
+#[cfg(feature = "flash")]
+pub mod __private {
+    pub use dinrail;
+}

@@ -3,6 +3,7 @@
 //! | need | item |
 //! |---|---|
 //! | working memory for buffers, from a fixed piece of RAM | [`Arena`], [`static_arena!`] |
+//! | an arena whose size the compiler knows | [`Ram`] |
 //! | a model in flash, aligned for every kernel | [`include_model!`] |
 //!
 //! Threads there are none: a backend that is given no threads computes on the core that calls it.
@@ -20,9 +21,11 @@ extern crate std;
 
 mod arena;
 mod model;
+mod ram;
 mod word;
 
 #[doc(hidden)]
 pub use arena::Storage;
 pub use arena::{ALIGN, Arena};
 pub use model::Aligned;
+pub use ram::Ram;

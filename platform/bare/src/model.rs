@@ -16,11 +16,24 @@ pub struct Aligned<T: ?Sized>(
 /// static MODEL: &[u8] = dinrail_bare::include_model!("lib.rs");
 /// assert_eq!(MODEL.as_ptr().addr() % 64, 0);
 /// ```
+///
+/// A section that the linker script knows puts it elsewhere, such as into external flash:
+///
+/// ```
+/// static MODEL: &[u8] = dinrail_bare::include_model!("lib.rs", link_section = ".model");
+/// assert_eq!(MODEL.as_ptr().addr() % 64, 0);
+/// ```
 #[macro_export]
 macro_rules! include_model {
     ($path:expr $(,)?) => {{
         // One reference to an unsized type, so that the file is named, and read by the compiler, once.
         static MODEL: &$crate::Aligned<[u8]> = &$crate::Aligned(*::core::include_bytes!($path));
+        &MODEL.0
+    }};
+    ($path:expr, link_section = $section:literal $(,)?) => {{
+        const LEN: usize = ::core::include_bytes!($path).len();
+        #[unsafe(link_section = $section)]
+        static MODEL: $crate::Aligned<[u8; LEN]> = $crate::Aligned(*::core::include_bytes!($path));
         &MODEL.0
     }};
 }

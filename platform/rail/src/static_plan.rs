@@ -1,6 +1,6 @@
 //! Graph, plan and kernels as constants: [`static_plan!`](macro@crate::static_plan).
 
-use core::cell::UnsafeCell;
+pub use dinrail_bare::Ram;
 use dinrail_core::Error;
 
 /// Makes a graph, its plan and its kernels at compile time, as a module of constants. The firmware holds the finished
@@ -169,47 +169,6 @@ pub const MOST_NODES: usize = dinrail_cpu::fixed::MOST_NODES;
 
 /// Alignment of tensors in the arena: the strictest element type. Small cores have no cache lines to fill.
 pub const ALIGN: usize = if cfg!(target_pointer_width = "32") { 8 } else { 64 };
-
-/// Memory for an arena or a cache: so many zeroed bytes, aligned, to be taken once.
-#[derive(Debug)]
-pub struct Ram<const N: usize> {
-    #[cfg(target_has_atomic = "8")]
-    taken: core::sync::atomic::AtomicBool,
-    bytes: UnsafeCell<dinrail_bare::Aligned<[u8; N]>>,
-}
-
-// SAFETY: the bytes are only reached through the one reference that `take` gives out.
-unsafe impl<const N: usize> Sync for Ram<N> {}
-
-impl<const N: usize> Ram<N> {
-    /// Zeroes, to be put into a `static`.
-    pub const fn new() -> Self {
-        Self {
-            #[cfg(target_has_atomic = "8")]
-            taken: core::sync::atomic::AtomicBool::new(false),
-            bytes: UnsafeCell::new(dinrail_bare::Aligned([0; N])),
-        }
-    }
-
-    /// The bytes, the first time; `None` ever after. Cores without atomic exchange (Cortex-M0) have no such function:
-    /// there a `static mut` in the function that `cortex_m_rt::entry` marks does the same.
-    #[cfg(target_has_atomic = "8")]
-    // Once: that is what the flag is for.
-    #[allow(clippy::mut_from_ref)]
-    pub fn take(&'static self) -> Option<&'static mut [u8]> {
-        if self.taken.swap(true, core::sync::atomic::Ordering::AcqRel) {
-            return None;
-        }
-        // SAFETY: nobody has had a reference before, and nobody gets another.
-        Some(unsafe { &mut (*self.bytes.get()).0 })
-    }
-}
-
-impl<const N: usize> Default for Ram<N> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// A message of the compiler, composed in a `const`.
 #[doc(hidden)]

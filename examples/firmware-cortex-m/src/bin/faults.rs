@@ -8,6 +8,8 @@ use cortex_m_rt::entry;
 use dinrail::Result;
 use dinrail::cpu::Memory;
 use dinrail::gguf::File;
+use dinrail::hal::{Backend, Device};
+use dinrail::registry::Registry;
 use firmware_cortex_m::detector::{Detector, MODEL, plan, score};
 use firmware_cortex_m::{exit, print};
 
@@ -19,6 +21,24 @@ impl Write for Host {
         Ok(())
     }
 }
+
+/// A backend without devices.
+struct Named(&'static str);
+
+impl Backend for Named {
+    fn name(&self) -> &str {
+        self.0
+    }
+    fn device_count(&self) -> usize {
+        0
+    }
+    fn device(&'static self, _: usize) -> Option<&'static dyn Device> {
+        None
+    }
+}
+
+static BACKENDS: [Named; 3] = [Named("first"), Named("second"), Named("third")];
+static TABLE: Registry<2> = Registry::new(&[]);
 
 #[repr(align(64))]
 struct Ram([u8; plan::ARENA + 64]);
@@ -63,6 +83,12 @@ fn main() -> ! {
             }
         }
     }
+    let mut registered = Ok(());
+    for backend in &BACKENDS {
+        registered = TABLE.register(backend).map(|_| ());
+    }
+    good &= show("registry with two slots", registered);
+    good &= TABLE.backend_count() == 2;
     // And on.
     let on = Detector::new().and_then(|mut d| score(&mut d, 0));
     good &= matches!(on, Ok(mse) if mse > 11.0 && mse < 11.2);

@@ -3,10 +3,8 @@
 #![no_main]
 
 use cortex_m_rt::entry;
-use dinrail_llm::tokenizer::{Options, Symbol};
 use firmware_cortex_m::print::{Line, write};
-use firmware_cortex_m::story::Teller;
-use firmware_cortex_m::vocabulary::TOKENIZER;
+use firmware_cortex_m::story::{Story, Teller};
 use firmware_cortex_m::{dinrail_mark, exit, stack};
 
 const PROMPT: &[u8] = b"Once upon a time";
@@ -14,29 +12,14 @@ const PROMPT: &[u8] = b"Once upon a time";
 const LENGTH: usize = 64;
 
 fn run() -> dinrail::Result<()> {
-    let mut scratch = [Symbol::NEW; PROMPT.len() + 1];
-    let mut prompt = [0; 24];
-    let Ok(count) = TOKENIZER.encode(PROMPT, Options::PROMPT, &mut scratch, &mut prompt) else {
-        return Err(dinrail::Error::Invalid { what: "prompt", value: 0 });
-    };
-    let mut teller = Teller::new()?;
-    let mut next = 0;
-    let show = |token: u32| {
-        let mut piece = [0; 32];
-        let len = TOKENIZER.piece(token, false, &mut piece).unwrap_or(0);
-        write(piece.get(..len).unwrap_or(&[]));
-    };
-    for token in prompt.iter().take(count) {
-        show(*token);
-        next = teller.token(*token)?;
-    }
-    for _ in 1..LENGTH {
-        show(next);
+    let mut story = Story::new(Teller::new()?, PROMPT)?;
+    for _ in 1..story.given() + LENGTH {
+        write(story.piece());
         dinrail_mark();
-        next = teller.token(next)?;
+        story.advance()?;
         dinrail_mark();
     }
-    show(next);
+    write(story.piece());
     write(b"\n");
     Ok(())
 }

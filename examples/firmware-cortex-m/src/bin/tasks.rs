@@ -1,79 +1,84 @@
-//! Two asynchronous tasks on one core: one awaits tokens, the other counts what it gets done meanwhile. The executor is
-//! the smallest there is; on `embassy-executor` the tasks are the same.
+//! Two asynchronous tasks on `embassy-executor`: one awaits tokens, the other the ticks of a timer. Neither waits for
+//! longer than the other's longest step.
 #![no_std]
 #![no_main]
 
 use core::cell::Cell;
-use core::future::{Future, poll_fn};
-use core::pin::pin;
-use core::task::{Context, Poll, Waker};
-use cortex_m_rt::entry;
-use dinrail::Result;
-use firmware_cortex_m::exit;
-use firmware_cortex_m::print::Line;
-use firmware_cortex_m::story::{STEPS, Teller};
+use cortex_m_rt::{entry, exception};
+use embassy_executor::{Executor, Spawner};
+use embassy_sync::blocking_mutex::raw::CriticalSectionRawMutex;
+use embassy_sync::signal::Signal;
+use firmware_cortex_m::print::{Line, write};
+use firmware_cortex_m::story::{Story, Teller};
+use firmware_cortex_m::{exit, timer};
+use static_cell::StaticCell;
 
-/// Lets the other tasks run once.
-fn pass() -> impl Future<Output = ()> {
-    let mut passed = false;
-    poll_fn(move |context: &mut Context<'_>| {
-        if core::mem::replace(&mut passed, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
+/// From the timer to the task that blinks: the ticks so far.
+static TICK: Signal<CriticalSectionRawMutex, u32> = Signal::new();
+
+#[exception]
+fn SysTick() {
+    TICK.signal(timer::tick());
 }
 
-/// The token behind `token`, a step at a time.
-async fn next(teller: &mut Teller, token: u32) -> Result<u32> {
-    teller.begin(token)?;
-    let mut step = 0;
-    while step < STEPS {
-        step = teller.step(step)?;
-        pass().await;
+async fn told() -> dinrail::Result<()> {
+    // The prompt is read at one go.
+    let mut story = Story::new(Teller::new()?, b"Once upon a time")?;
+    Line::new("ticks-of-prompt").number(timer::ticks() as usize).end();
+    for _ in 1..story.given() + 12 {
+        write(story.piece());
+        story.advance_async().await?;
     }
-    teller.finish()
-}
-
-async fn tell(done: &Cell<bool>) -> Result<()> {
-    let mut teller = Teller::new()?;
-    let mut token = 1;
-    for _ in 0..5 {
-        token = next(&mut teller, token).await?;
-        Line::new("token").number(token as usize).end();
-    }
-    done.set(true);
+    write(story.piece());
+    write(b"\n");
     Ok(())
 }
 
-async fn watch(done: &Cell<bool>) {
-    let mut rounds = 0;
-    while !done.get() {
-        rounds += 1;
-        pass().await;
+/// What the task that blinks has seen.
+#[derive(Default)]
+struct Seen {
+    blinks: Cell<u32>,
+    /// The most ticks between two times that it was let run.
+    longest: Cell<u32>,
+}
+
+#[embassy_executor::task]
+async fn tell(seen: &'static Seen) {
+    let good = told().await.is_ok();
+    Line::new("ticks").number(timer::ticks() as usize).end();
+    Line::new("blinks").number(seen.blinks.get() as usize).end();
+    Line::new("longest-wait-ticks").number(seen.longest.get() as usize).end();
+    exit(good)
+}
+
+#[embassy_executor::task]
+async fn blink(seen: &'static Seen) {
+    let mut last = TICK.wait().await;
+    loop {
+        let now = TICK.wait().await;
+        seen.longest.set(seen.longest.get().max(now - last));
+        seen.blinks.set(seen.blinks.get() + 1);
+        last = now;
     }
-    Line::new("rounds").number(rounds).end();
+}
+
+fn begin(spawner: Spawner, seen: &'static Seen) {
+    match (tell(seen), blink(seen)) {
+        (Ok(tell), Ok(blink)) => {
+            spawner.spawn(tell);
+            spawner.spawn(blink);
+        }
+        _ => exit(false),
+    }
 }
 
 #[entry]
 fn main() -> ! {
-    let done = Cell::new(false);
-    let mut tell = pin!(tell(&done));
-    let mut watch = pin!(watch(&done));
-    // Both are always ready to go on, so there is nothing to be woken for.
-    let mut context = Context::from_waker(Waker::noop());
-    let (mut result, mut watched) = (Poll::Pending, Poll::Pending);
-    while result.is_pending() || watched.is_pending() {
-        if result.is_pending() {
-            result = tell.as_mut().poll(&mut context);
-            if matches!(result, Poll::Ready(Err(_))) {
-                break;
-            }
-        }
-        if watched.is_pending() {
-            watched = watch.as_mut().poll(&mut context);
-        }
+    static EXECUTOR: StaticCell<Executor> = StaticCell::new();
+    static SEEN: StaticCell<Seen> = StaticCell::new();
+    let seen = SEEN.init(Seen::default());
+    if timer::start(2_500).is_none() {
+        exit(false);
     }
-    exit(matches!(result, Poll::Ready(Ok(()))))
+    EXECUTOR.init(Executor::new()).run(|spawner| begin(spawner, seen))
 }

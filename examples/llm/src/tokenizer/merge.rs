@@ -61,26 +61,37 @@ struct Row<'s> {
     heap: usize,
 }
 
+// No index here is ever out of range; written so that the compiler needs no panic to fall back on, which is what
+// firmware asks for.
 impl Row<'_> {
+    fn symbol(&self, at: usize) -> Symbol {
+        self.symbols.get(at).copied().unwrap_or(Symbol::NEW)
+    }
+
+    fn edit(&mut self, at: usize, f: impl FnOnce(&mut Symbol)) {
+        if let Some(symbol) = self.symbols.get_mut(at) {
+            f(symbol);
+        }
+    }
+
     /// Where the symbol after the one at `at` begins.
     fn next(&self, at: usize) -> Option<usize> {
-        let next = at + self.symbols[at].len as usize;
+        let next = at + self.symbol(at).len as usize;
         (next < self.symbols.len()).then_some(next)
     }
 
     fn pair_key(&self, left: usize, rule: &mut impl Rule) -> Option<f32> {
         let mid = self.next(left)?;
-        rule.key(left, mid, mid + self.symbols[mid].len as usize)
+        rule.key(left, mid, mid + self.symbol(mid).len as usize)
     }
 
     fn fill(&mut self, rule: &mut impl Rule) {
         let mut prev = NONE;
         let mut at = if self.symbols.is_empty() { None } else { Some(0) };
         while let Some(left) = at {
-            self.symbols[left].prev = prev;
-            self.symbols[left].slot = NONE;
+            self.edit(left, |s| (s.prev, s.slot) = (prev, NONE));
             if let Some(key) = self.pair_key(left, rule) {
-                self.symbols[left].key = key;
+                self.edit(left, |s| s.key = key);
                 self.put(self.heap, left);
                 self.heap += 1;
             }
@@ -97,17 +108,18 @@ impl Row<'_> {
     }
 
     fn merge(&mut self, left: usize, rule: &mut impl Rule) {
-        let mid = left + self.symbols[left].len as usize;
+        let mid = left + self.symbol(left).len as usize;
         self.set_key(mid, None);
-        self.symbols[left].len += self.symbols[mid].len;
-        self.symbols[mid].len = 0;
+        let more = self.symbol(mid).len;
+        self.edit(left, |s| s.len += more);
+        self.edit(mid, |s| s.len = 0);
         if let Some(next) = self.next(left) {
-            self.symbols[next].prev = left as u32;
+            self.edit(next, |s| s.prev = left as u32);
         }
         rule.merged(left, mid);
         let key = self.pair_key(left, rule);
         self.set_key(left, key);
-        let prev = self.symbols[left].prev;
+        let prev = self.symbol(left).prev;
         if prev != NONE {
             let key = self.pair_key(prev as usize, rule);
             self.set_key(prev as usize, key);
@@ -117,27 +129,27 @@ impl Row<'_> {
     // The heap.
 
     fn at(&self, slot: usize) -> usize {
-        self.symbols[slot].entry as usize
+        self.symbol(slot).entry as usize
     }
 
     fn put(&mut self, slot: usize, symbol: usize) {
-        self.symbols[slot].entry = symbol as u32;
-        self.symbols[symbol].slot = slot as u32;
+        self.edit(slot, |s| s.entry = symbol as u32);
+        self.edit(symbol, |s| s.slot = slot as u32);
     }
 
     fn goes_first(&self, a: usize, b: usize) -> bool {
-        let (key_a, key_b) = (self.symbols[a].key, self.symbols[b].key);
+        let (key_a, key_b) = (self.symbol(a).key, self.symbol(b).key);
         key_a > key_b || (key_a == key_b && a < b)
     }
 
     /// Enters, moves or (with `None`) removes the pair that begins at `symbol`.
     fn set_key(&mut self, symbol: usize, key: Option<f32>) {
-        let slot = self.symbols[symbol].slot;
+        let slot = self.symbol(symbol).slot;
         match (key, slot) {
             (None, NONE) => {}
             (None, slot) => {
                 self.heap -= 1;
-                self.symbols[symbol].slot = NONE;
+                self.edit(symbol, |s| s.slot = NONE);
                 let (slot, last) = (slot as usize, self.at(self.heap));
                 if slot != self.heap {
                     self.put(slot, last);
@@ -145,13 +157,13 @@ impl Row<'_> {
                 }
             }
             (Some(key), NONE) => {
-                self.symbols[symbol].key = key;
+                self.edit(symbol, |s| s.key = key);
                 self.put(self.heap, symbol);
                 self.heap += 1;
                 self.sift_up(self.heap - 1);
             }
             (Some(key), slot) => {
-                self.symbols[symbol].key = key;
+                self.edit(symbol, |s| s.key = key);
                 self.restore(slot as usize);
             }
         }

@@ -81,14 +81,17 @@ fn mark_all(
     loop {
         let next = mark(symbols, after);
         let to = next.map_or(text.len(), |mark| mark.at);
-        if let Some(at) = position(&text[from..to], spelling) {
+        if let Some(at) = text.get(from..to).and_then(|gap| position(gap, spelling)) {
             let at = from + at;
-            symbols[at].len = spelling.len() as u32;
-            symbols[at].slot = token;
-            symbols[at].prev = after;
-            match before {
-                NONE => head = at as u32,
-                before => symbols[before as usize].prev = at as u32,
+            if let Some(symbol) = symbols.get_mut(at) {
+                symbol.len = spelling.len() as u32;
+                symbol.slot = token;
+                symbol.prev = after;
+            }
+            match symbols.get_mut(before as usize) {
+                Some(symbol) => symbol.prev = at as u32,
+                // `NONE`: there is no mark before.
+                None => head = at as u32,
             }
             before = at as u32;
             from = at + spelling.len();
@@ -107,7 +110,7 @@ fn position(text: &[u8], spelling: &[u8]) -> Option<usize> {
     let mut from = 0;
     while let Some(at) = text.get(from..)?.iter().position(|byte| byte == first) {
         from += at + 1;
-        if text[from..].starts_with(rest) {
+        if text.get(from..)?.starts_with(rest) {
             return Some(from - 1);
         }
     }

@@ -96,8 +96,12 @@ impl<V: Vocab, F: Find> Spm<V, F> {
                 }
                 Part::Text(range) => {
                     let prefix = self.params.add_space_prefix && after_special;
-                    let part = Text { prefix, at: range.start, raw: &text[range.clone()] };
-                    let symbols = &mut scratch[range.start..range.start + part.len()];
+                    let raw = text.get(range.clone()).unwrap_or(&[]);
+                    let part = Text { prefix, at: range.start, raw };
+                    let (need, got) = (range.start + part.len(), scratch.len());
+                    let Some(symbols) = scratch.get_mut(range.start..need) else {
+                        return Err(Error::Scratch { need, got });
+                    };
                     self.encode_part(part, symbols, &mut ids)?;
                     after_special = false;
                 }
@@ -119,13 +123,15 @@ impl<V: Vocab, F: Find> Spm<V, F> {
         let mut at = 0;
         while at < text.len() {
             let len = text.char_len(at);
-            symbols[at].len = len as u32;
+            if let Some(symbol) = symbols.get_mut(at) {
+                symbol.len = len as u32;
+            }
             at += len;
         }
         merge::run(symbols, &mut ByScore { spm: self, text });
         let mut at = 0;
-        while at < text.len() {
-            let end = at + symbols[at].len as usize;
+        while let Some(symbol) = symbols.get(at) {
+            let end = at + symbol.len as usize;
             match self.find.find(&self.vocab, text.spelling(at..end)) {
                 Some(id) => ids.push(id),
                 None => self.encode_bytes(text, at..end, ids)?,
@@ -197,7 +203,7 @@ impl<V: Vocab, F: Find> Spm<V, F> {
                 Error::Bytes { need, .. } => Error::Bytes { need: count + need, got },
                 other => other,
             };
-            let rest = &mut out[count..];
+            let rest = out.get_mut(count..).unwrap_or(&mut []);
             let len = self.piece(id, special, rest).map_err(whole)?;
             let kind = self.vocab.kind(id);
             let prefix = self.params.add_space_prefix
@@ -276,7 +282,7 @@ impl<'t> Text<'t> {
     fn slice(self, range: Range<usize>) -> (bool, &'t [u8]) {
         let shift = usize::from(self.prefix);
         let raw = range.start.saturating_sub(shift)..range.end.saturating_sub(shift);
-        (self.prefix && range.start == 0 && range.end > 0, &self.raw[raw])
+        (self.prefix && range.start == 0 && range.end > 0, self.raw.get(raw).unwrap_or(&[]))
     }
 
     fn position(self, at: usize) -> usize {
@@ -325,8 +331,9 @@ impl Iterator for Spelling<'_> {
         let (&byte, rest) = self.rest.split_first()?;
         self.rest = rest;
         if byte == b' ' {
-            self.pending = &SPACE[1..];
-            return Some(SPACE[0]);
+            let (first, pending) = SPACE.split_first()?;
+            self.pending = pending;
+            return Some(*first);
         }
         Some(byte)
     }
