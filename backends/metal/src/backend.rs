@@ -1,5 +1,6 @@
 //! The backend: the system's graphics processors.
 
+use crate::context::limits;
 use crate::device::Device;
 use dinrail_core::hal;
 use objc2_metal::MTLCreateSystemDefaultDevice;
@@ -34,7 +35,8 @@ impl Backend {
             } else {
                 found
             };
-            found.into_iter().enumerate().map(|(i, d)| Device::new(i, d)).collect()
+            let usable = found.into_iter().filter_map(|d| Some((limits(&d)?, d)));
+            usable.enumerate().map(|(i, (l, d))| Device::new(i, d, l)).collect()
         })
     }
 }

@@ -6,8 +6,9 @@ use crate::memory::Block;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::{self, Allocation, Buffer, BufferType, Key, Raw, Span};
 use dinrail_core::tensor::{DType, Desc};
-use dinrail_wgsl::Range;
+use dinrail_wgsl::Room;
 use objc2::rc::Retained;
+use objc2_metal::MTLBuffer;
 use std::sync::OnceLock;
 
 /// What a buffer's raw word points to.
@@ -27,11 +28,11 @@ impl Piece {
         unsafe { &*key.pointer::<Self>() }
     }
 
-    /// Bytes of the buffer, for hazards.
-    pub fn range(&self, offset: usize, len: usize) -> Range {
-        let start = (self.block.skip + offset) as u64;
-        let buffer = Retained::as_ptr(self.block.buffer()).cast::<()>().addr() as u64;
-        Range { buffer, start, end: start + len as u64 }
+    /// What launches need to know.
+    pub fn room(&self) -> Room<&Self> {
+        let id = Retained::as_ptr(self.block.buffer()).cast::<()>().addr() as u64;
+        let (skip, size) = (self.block.skip as u64, self.block.buffer().length() as u64);
+        Room { handle: self, id, skip, size }
     }
 }
 

@@ -1,14 +1,16 @@
 //! What a device's streams share: the queue and the pipelines.
 
+use crate::family::{self, Family};
 use crate::msl;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::BufferType;
-use dinrail_wgsl::{Features, KERNELS, Limits};
+use dinrail_wgsl::{KERNELS, Limits};
 use objc2::rc::Retained;
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::{NSError, NSString};
 use objc2_metal::{
-    MTLCommandBuffer, MTLCommandQueue, MTLComputePipelineState, MTLDevice, MTLGPUFamily, MTLLibrary,
+    MTLCommandBuffer, MTLCommandQueue, MTLComputePipelineState, MTLDevice, MTLGPUFamily,
+    MTLLibrary, MTLSharedEvent,
 };
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -18,6 +20,9 @@ pub type Pipeline = Retained<ProtocolObject<dyn MTLComputePipelineState>>;
 pub type Hardware = Retained<ProtocolObject<dyn MTLDevice>>;
 /// A command buffer.
 pub type Commands = Retained<ProtocolObject<dyn MTLCommandBuffer>>;
+
+/// An event that any queue and the host can wait for.
+pub type SharedEvent = Retained<ProtocolObject<dyn MTLSharedEvent>>;
 
 /// A lock whose holder never panics; if one did, what it guards is still what the last call left.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -47,24 +52,29 @@ pub struct Context {
     making: Mutex<()>,
 }
 
-/// What kernels may use on a device.
-pub fn limits(hardware: &Hardware) -> Limits {
-    let reduces = [MTLGPUFamily::Apple7, MTLGPUFamily::Mac2];
-    let mut features = Features::F16;
-    if reduces.into_iter().any(|f| hardware.supportsFamily(f)) {
-        features = features.or(Features::SUBGROUP);
-    }
-    // Offsets of bindings are multiples of what the largest element of a kernel needs.
-    Limits { features, binding: hardware.maxBufferLength(), alignment: 32 }
+/// What kernels may use on a device; `None` if they can't run on it.
+pub fn limits(hardware: &Hardware) -> Option<Limits> {
+    let belongs = |f| {
+        hardware.supportsFamily(match f {
+            Family::Common2 => MTLGPUFamily::Common2,
+            Family::Apple7 => MTLGPUFamily::Apple7,
+            Family::Mac2 => MTLGPUFamily::Mac2,
+        })
+    };
+    family::limits(belongs, hardware.maxBufferLength())
 }
 
 impl Context {
     /// Makes a queue.
-    pub fn new(hardware: &Hardware, types: [&'static dyn BufferType; 2]) -> Result<Self> {
+    pub fn new(
+        hardware: &Hardware,
+        limits: Limits,
+        types: [&'static dyn BufferType; 2],
+    ) -> Result<Self> {
         let queue = hardware.newCommandQueue().ok_or(nothing("newCommandQueue"))?;
         Ok(Self {
             hardware: hardware.clone(),
-            limits: limits(hardware),
+            limits,
             types,
             queue,
             pipelines: KERNELS.iter().map(|_| OnceLock::new()).collect(),

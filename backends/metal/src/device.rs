@@ -1,20 +1,18 @@
 //! A device: a graphics processor.
 
 use crate::buffer_type::{Memory, Piece};
-use crate::context::{Context, Hardware, limits, lock, nothing};
+use crate::context::{Context, Hardware, lock, nothing};
+use crate::event::Mark;
 use crate::memory::Block;
-use crate::stream::{Mark, Ops, Stream, finish};
+use crate::recorder::finish;
+use crate::stream::{Ops, Stream};
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::{
     self, Allocation, Buffer, BufferType, Caps, DeviceKind, Key, Params, Query, Raw,
 };
-use dinrail_core::op::Op;
-use dinrail_wgsl::{Limits, launch};
+use dinrail_wgsl::{Limits, launch, worth_copying};
 use objc2_metal::{MTLBlitCommandEncoder, MTLCommandBuffer, MTLCommandEncoder, MTLDevice};
 use std::sync::{Arc, Mutex, OnceLock};
-
-/// From this many columns on, a product is worth copying its weights for.
-const WORTH_COPYING: usize = 32;
 
 /// A Metal device.
 pub struct Device {
@@ -39,11 +37,11 @@ impl core::fmt::Debug for Device {
 }
 
 impl Device {
-    pub(crate) fn new(i: usize, hardware: Hardware) -> Self {
+    pub(crate) fn new(i: usize, hardware: Hardware, limits: Limits) -> Self {
         Self {
             name: format!("Metal{i}"),
             description: hardware.name().to_string(),
-            limits: limits(&hardware),
+            limits,
             unified: hardware.hasUnifiedMemory(),
             hardware,
             ops: Ops::new(),
@@ -72,7 +70,7 @@ impl Device {
         let _alone = lock(&this.making);
         if this.context.get().is_none() {
             let types: [&'static dyn BufferType; 2] = [&this.memory, &this.shared];
-            let _ = this.context.set(Context::new(&this.hardware, types)?);
+            let _ = this.context.set(Context::new(&this.hardware, this.limits, types)?);
         }
         this.context.get().ok_or(Error::NotFound)
     }
@@ -176,13 +174,11 @@ impl hal::Device for Device {
     }
 
     fn offload(&self, query: &Query<'_>) -> bool {
-        matches!(query.op, Op::MulMat { .. })
-            && query.dst.ne[1] >= WORTH_COPYING
-            && self.supports(query)
+        worth_copying(query) && self.supports(query)
     }
 
     fn event_new(&self) -> Result<Raw> {
-        Ok(Raw::pointer(Box::into_raw(Box::new(Mark::default()))))
+        Ok(Raw::pointer(Box::into_raw(Box::new(Mark::new(self.context()?)?))))
     }
 
     fn event_free(&self, key: Key<'_>) {

@@ -2,7 +2,7 @@
 //!
 //! Kernels, arguments, workgroups and barriers are those of `dinrail-wgsl`, shared with the Vulkan backend and tested
 //! there; `build.rs` translates the kernels to the Metal shading language. What is here beside that exists on Apple's
-//! systems only: elsewhere the crate has [`msl`] and nothing else.
+//! systems only: elsewhere the crate has [`msl`], [`family`] and nothing else.
 //!
 //! ```
 //! # #[cfg(target_vendor = "apple")] {
@@ -13,6 +13,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod family;
 pub mod msl;
 
 #[cfg(target_vendor = "apple")]
@@ -24,7 +25,11 @@ mod context;
 #[cfg(target_vendor = "apple")]
 mod device;
 #[cfg(target_vendor = "apple")]
+mod event;
+#[cfg(target_vendor = "apple")]
 mod memory;
+#[cfg(target_vendor = "apple")]
+mod recorder;
 #[cfg(target_vendor = "apple")]
 mod stream;
 

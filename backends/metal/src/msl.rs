@@ -5,6 +5,8 @@ use dinrail_wgsl::KERNELS;
 static ALL: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.metal"));
 static ENDS: [u32; KERNELS.len()] = include!(concat!(env!("OUT_DIR"), "/ends.rs"));
 
+// What `dinrail_wgsl::translate` writes; the tests compare.
+
 /// Name of the function in every text.
 pub const ENTRY: &str = "main_";
 
@@ -21,17 +23,14 @@ pub fn text(i: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dinrail_wgsl::translate;
 
     #[test]
     fn every_kernel_has_a_text_with_its_bindings() {
+        assert_eq!((ENTRY, SIZES), (translate::MSL_ENTRY, usize::from(translate::MSL_SIZES)));
         for (i, k) in KERNELS.iter().enumerate() {
-            let text = text(i as u16);
-            assert_eq!(text.matches("kernel void main_(").count(), 1, "{k:?}");
-            assert!(text.contains("[[buffer(0)]]") && text.contains("[[buffer(1)]]"), "{k:?}");
-            // Threads of a workgroup are what the host launches.
-            let size = format!("max_total_threads_per_threadgroup({})", k.family.workgroup());
-            assert!(text.contains(&size), "{k:?}");
-            assert!(!text.contains("fake"), "every binding has its place");
+            assert_eq!(text(i as u16), translate::msl(k), "{k:?}");
         }
+        assert_eq!(text(KERNELS.len() as u16), "");
     }
 }

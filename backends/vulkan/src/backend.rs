@@ -18,6 +18,9 @@ pub struct Options {
     pub features: Features,
     /// Whether devices in software are listed. They come last.
     pub software: bool,
+    /// Programs whose command buffers a stream keeps, for when the same comes again; the one used least recently
+    /// gives way. 0 keeps none.
+    pub keep: usize,
 }
 
 impl Options {
@@ -27,6 +30,7 @@ impl Options {
         map: true,
         features: Features::SUBGROUP.or(Features::F16),
         software: true,
+        keep: 8,
     };
 }
 

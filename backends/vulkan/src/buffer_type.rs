@@ -3,28 +3,39 @@
 use crate::context::Context;
 use crate::device::Device;
 use crate::memory::{Block, Place};
-use ash::vk::Handle;
+use ash::vk::{self, Handle};
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::{self, Allocation, Buffer, BufferType, Key, Raw, Rows, Span};
 use dinrail_core::tensor::{DType, Desc};
-use dinrail_wgsl::Range;
+use dinrail_wgsl::{Range, Room};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a buffer's raw word points to.
 pub struct Piece {
     /// The memory.
     pub block: Block,
+    /// A number that no other piece of memory has or will have.
+    pub serial: u64,
 }
 
 impl Piece {
     /// A buffer's raw word.
     pub fn raw(block: Block) -> Raw {
-        Raw::pointer(Box::into_raw(Box::new(Self { block })))
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        Raw::pointer(Box::into_raw(Box::new(Self { block, serial })))
     }
 
     fn of<'a>(key: Key<'a>) -> &'a Self {
         // SAFETY: keys of these types are made by `raw` and are alive as long as the handle that they are borrowed from.
         unsafe { &*key.pointer::<Self>() }
+    }
+
+    /// What launches need to know.
+    pub fn room(&self) -> Room<vk::Buffer> {
+        let Block { buffer, size, skip, .. } = self.block;
+        Room { handle: buffer, id: buffer.as_raw(), skip, size }
     }
 
     /// Bytes of the buffer, for hazards.
@@ -114,7 +125,7 @@ impl BufferType for Memory {
         if let Ok(device) = self.owner()
             && let Ok(context) = device.context()
         {
-            device.forget(piece.block.buffer.as_raw());
+            device.forget(piece.serial);
             context.release(piece.block);
         }
     }

@@ -3,28 +3,14 @@
 use crate::api::Api;
 use crate::instance::Instance;
 use crate::physical::Physical;
+use crate::spirv;
 use crate::transfer::Transfer;
 use ash::vk;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::BufferType;
-use dinrail_wgsl::{Family, Features, KERNELS, Limits};
+use dinrail_wgsl::{Args, BINDINGS, Family, Features, KERNELS, Limits};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Sources that a kernel can have.
-pub const SOURCES: usize = 5;
-
-static SPIRV: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.spv"));
-static ENDS: [u32; KERNELS.len()] = include!(concat!(env!("OUT_DIR"), "/ends.rs"));
-
-/// The words of a kernel's SPIR-V.
-fn code(kernel: u16) -> Vec<u32> {
-    let i = usize::from(kernel);
-    let end = |i: usize| ENDS.get(i).map_or(0, |&e| e as usize * 4);
-    let start = i.checked_sub(1).map_or(0, end);
-    let bytes = SPIRV.get(start..end(i)).unwrap_or(&[]);
-    bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
-}
 
 /// A lock whose holder never panics; if one did, what it guards is still what the last call left.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -49,7 +35,7 @@ pub struct Context {
     layout: vk::PipelineLayout,
     cache: vk::PipelineCache,
     /// Templates that write the result and `i` sources.
-    templates: [vk::DescriptorUpdateTemplate; SOURCES + 1],
+    templates: [vk::DescriptorUpdateTemplate; BINDINGS],
     /// Pipelines by number of the kernel; 0 for those that aren't made yet.
     pipelines: Box<[AtomicU64]>,
     making: Mutex<()>,
@@ -116,7 +102,7 @@ impl Context {
             set_layout: vk::DescriptorSetLayout::null(),
             layout: vk::PipelineLayout::null(),
             cache: vk::PipelineCache::null(),
-            templates: [vk::DescriptorUpdateTemplate::null(); SOURCES + 1],
+            templates: [vk::DescriptorUpdateTemplate::null(); BINDINGS],
             pipelines: KERNELS.iter().map(|_| AtomicU64::new(0)).collect(),
             making: Mutex::new(()),
             transfer: Mutex::new(Transfer::default()),
@@ -135,18 +121,19 @@ impl Context {
             .initial_value(0);
         let info = vk::SemaphoreCreateInfo::default().push_next(&mut kind);
         self.timeline = self.api.create_semaphore(&info)?;
+        let arguments = self.arguments();
         let binding = |i: usize| {
             vk::DescriptorSetLayoutBinding::default()
                 .binding(i as u32)
                 .descriptor_type(if i == 0 {
-                    vk::DescriptorType::UNIFORM_BUFFER
+                    arguments
                 } else {
                     vk::DescriptorType::STORAGE_BUFFER
                 })
                 .descriptor_count(1)
                 .stage_flags(vk::ShaderStageFlags::COMPUTE)
         };
-        let bindings: Vec<_> = (0..SOURCES + 2).map(binding).collect();
+        let bindings: Vec<_> = (0..BINDINGS + 1).map(binding).collect();
         let info = vk::DescriptorSetLayoutCreateInfo::default().bindings(&bindings);
         self.set_layout = self.api.create_set_layout(&info)?;
         let layouts = [self.set_layout];
@@ -169,6 +156,21 @@ impl Context {
             *t = self.api.create_template(&info)?;
         }
         Ok(())
+    }
+
+    /// Kind of the buffer that arguments are in. Uniforms are what hardware is fast with; Mesa's device in software
+    /// compiles a shader anew for each value of a uniform that it branches on.
+    pub fn arguments(&self) -> vk::DescriptorType {
+        match self.physical.software {
+            true => vk::DescriptorType::STORAGE_BUFFER,
+            false => vk::DescriptorType::UNIFORM_BUFFER,
+        }
+    }
+
+    /// Distance of arguments that lie one after the other.
+    pub fn arguments_stride(&self) -> u64 {
+        let align = self.physical.uniform_alignment.max(self.limits.alignment as u64);
+        (Args::BYTES as u64).next_multiple_of(align)
     }
 
     /// The layout of every descriptor set.
@@ -202,7 +204,7 @@ impl Context {
         if known != 0 {
             return Ok(vk::Pipeline::from_raw(known));
         }
-        let code = code(kernel);
+        let code = spirv::code(kernel, self.arguments() == vk::DescriptorType::STORAGE_BUFFER);
         let shader = self.api.create_shader(&vk::ShaderModuleCreateInfo::default().code(&code))?;
         let stage = vk::PipelineShaderStageCreateInfo::default()
             .stage(vk::ShaderStageFlags::COMPUTE)

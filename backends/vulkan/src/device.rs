@@ -6,18 +6,14 @@ use crate::context::{Context, lock};
 use crate::instance::Instance;
 use crate::memory::Place;
 use crate::physical::Physical;
-use crate::stream::{Ops, Plan, Stream};
+use crate::stream::{Ops, Stream};
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::{
     self, Allocation, Buffer, BufferType, Caps, DeviceKind, Key, Params, Query, Raw,
 };
-use dinrail_core::op::Op;
-use dinrail_wgsl::{Features, Limits, launch};
+use dinrail_wgsl::{Features, Limits, launch, worth_copying};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-
-/// From this many columns on, a product is worth copying its weights for.
-const WORTH_COPYING: usize = 32;
 
 /// A Vulkan device.
 pub struct Device {
@@ -25,13 +21,14 @@ pub struct Device {
     pub(crate) physical: Arc<Physical>,
     features: Features,
     map: bool,
+    /// Programs that a stream keeps.
+    pub(crate) keep: usize,
     pub(crate) ops: Ops,
     memory: Memory,
     pinned: Memory,
     making: Mutex<()>,
     context: OnceLock<Context>,
     pub(crate) streams: Mutex<Vec<Arc<Stream>>>,
-    pub(crate) plans: Mutex<Vec<Arc<Plan>>>,
     this: OnceLock<&'static Device>,
     /// Dropped after the logical device.
     instance: Arc<Instance>,
@@ -52,6 +49,7 @@ impl Device {
             name: format!("Vulkan{i}"),
             features: Features(physical.limits.features.0 & o.features.0),
             map: o.map,
+            keep: o.keep,
             physical: Arc::new(physical),
             ops: Ops::new(),
             memory: Memory::new(format!("Vulkan{i}"), Place::Device),
@@ -59,7 +57,6 @@ impl Device {
             making: Mutex::new(()),
             context: OnceLock::new(),
             streams: Mutex::new(Vec::new()),
-            plans: Mutex::new(Vec::new()),
             this: OnceLock::new(),
             instance: instance.clone(),
         }
@@ -105,13 +102,13 @@ impl Device {
     }
 
     /// A buffer is given back: nothing may use it any more.
-    pub(crate) fn forget(&self, buffer: u64) {
-        lock(&self.plans).iter().for_each(|p| p.forget(buffer));
+    pub(crate) fn forget(&self, serial: u64) {
         // What fails here fails again where the stream is used next.
         let _ = self.flush();
         if let Ok(context) = self.context() {
             context.settle(context.submitted());
         }
+        lock(&self.streams).iter().for_each(|s| s.forget(serial));
     }
 }
 
@@ -191,10 +188,7 @@ impl hal::Device for Device {
 
     fn offload(&self, query: &Query<'_>) -> bool {
         // In software there is nothing to gain.
-        !self.physical.software
-            && matches!(query.op, Op::MulMat { .. })
-            && query.dst.ne[1] >= WORTH_COPYING
-            && self.supports(query)
+        !self.physical.software && worth_copying(query) && self.supports(query)
     }
 
     fn event_new(&self) -> Result<Raw> {

@@ -10,7 +10,8 @@
 //! | `context.rs` | a logical device: queue, timeline, layouts, pipelines |
 //! | `api.rs` | the only door to Vulkan's functions |
 //! | `memory.rs`, `transfer.rs` | pieces of memory; copies that wait |
-//! | `recorder.rs` | command buffers |
+//! | `recorder.rs`, `kept.rs` | command buffers, and those that are submitted again |
+//! | `spirv.rs` | the kernels' code |
 //!
 //! Kernels come from `dinrail-wgsl`; `build.rs` translates them to SPIR-V.
 //!
@@ -30,9 +31,11 @@ mod buffer_type;
 mod context;
 mod device;
 mod instance;
+mod kept;
 mod memory;
 mod physical;
 mod recorder;
+mod spirv;
 mod stream;
 mod transfer;
 

@@ -1,15 +1,14 @@
 //! A command buffer with what its commands need: descriptor sets, arguments, staging memory.
 
 use crate::buffer_type::{self, Piece};
-use crate::context::{Context, SOURCES};
+use crate::context::Context;
 use crate::memory::{Block, Place};
 use crate::transfer::{barrier_after, barrier_before, region};
 use ash::vk;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::graph::{Node, NodeId};
-use dinrail_core::hal::Query;
 use dinrail_core::program::Program;
-use dinrail_wgsl::{Args, Hazards, Range, launch};
+use dinrail_wgsl::{Args, BINDINGS, Hazards, Job, Range};
 
 /// Launches that one command buffer has room for.
 pub const LAUNCHES: usize = 128;
@@ -42,6 +41,8 @@ pub struct Recorder {
     stride: u64,
     used: usize,
     hazards: Hazards,
+    /// The pipeline that is bound.
+    bound: vk::Pipeline,
     open: bool,
     /// To be submitted many times.
     again: bool,
@@ -63,7 +64,7 @@ struct Staged {
 impl Recorder {
     /// A new one; for commands that are submitted once, or `again` and again.
     pub fn new(context: &'static Context, again: bool) -> Result<Self> {
-        let stride = (Args::BYTES as u64).next_multiple_of(context.physical.uniform_alignment);
+        let stride = context.arguments_stride();
         let mut this = Self {
             context,
             pool: vk::CommandPool::null(),
@@ -74,6 +75,7 @@ impl Recorder {
             stride,
             used: 0,
             hazards: Hazards::default(),
+            bound: vk::Pipeline::null(),
             open: false,
             again,
             small: None,
@@ -92,10 +94,8 @@ impl Recorder {
         let size = |ty, n: usize| {
             vk::DescriptorPoolSize::default().ty(ty).descriptor_count((n * LAUNCHES) as u32)
         };
-        let sizes = [
-            size(vk::DescriptorType::UNIFORM_BUFFER, 1),
-            size(vk::DescriptorType::STORAGE_BUFFER, SOURCES + 1),
-        ];
+        let sizes =
+            [size(context.arguments(), 1), size(vk::DescriptorType::STORAGE_BUFFER, BINDINGS)];
         let info =
             vk::DescriptorPoolCreateInfo::default().max_sets(LAUNCHES as u32).pool_sizes(&sizes);
         this.sets_pool = api.create_descriptor_pool(&info)?;
@@ -123,7 +123,7 @@ impl Recorder {
                 vk::WriteDescriptorSet::default()
                     .dst_set(*set)
                     .dst_binding(0)
-                    .descriptor_type(vk::DescriptorType::UNIFORM_BUFFER)
+                    .descriptor_type(context.arguments())
                     .buffer_info(info)
             })
             .collect();
@@ -156,6 +156,7 @@ impl Recorder {
             .api
             .begin(self.commands, &vk::CommandBufferBeginInfo::default().flags(flags))?;
         barrier_before(self.context, self.commands);
+        self.bound = vk::Pipeline::null();
         self.open = true;
         Ok(())
     }
@@ -170,7 +171,7 @@ impl Recorder {
         Ok(true)
     }
 
-    /// Makes it ready to be used again, after what it held was done or given up.
+    /// Makes it ready to be recorded again, after what it held was done or given up.
     pub fn clear(&mut self) {
         self.used = 0;
         self.small_used = 0;
@@ -204,61 +205,33 @@ impl Recorder {
 
     /// Records one node; nothing for views and for nodes without elements.
     pub fn node(&mut self, program: &Program<'_>, id: NodeId, node: &Node) -> Result<()> {
-        if node.op.is_view() || node.desc.is_empty() {
+        let context = self.context;
+        let room = |b| buffer_type::piece(b, context).map(Piece::room);
+        let Some(job) = Job::new(program, id, node, &context.limits, room)? else {
             return Ok(());
-        }
-        let sources = Query::sources(program.graph(), id);
-        let query = Query::of(node, &sources);
-        let mut work = launch(&query, &self.context.limits)
-            .ok_or(Error::Unsupported { node: id, op: node.op.kind() })?;
-        let [x, y] = work.groups;
-        if x == 0 {
-            return Ok(());
-        }
-        let pipeline = self.context.pipeline(work.kernel)?;
+        };
+        let pipeline = context.pipeline(job.launch.kernel)?;
         self.begin()?;
-        let align = self.context.limits.alignment as u64;
-        let mut infos = [vk::DescriptorBufferInfo::default(); SOURCES + 1];
-        let mut ranges = [Range { buffer: 0, start: 0, end: 0 }; SOURCES + 1];
-        let count = usize::from(work.count);
-        for i in 0..=count {
-            let source = match i {
-                0 => None,
-                _ => work.sources.get(i - 1).and_then(|s| node.source(usize::from(*s))),
-            };
-            let of = source.unwrap_or(id);
-            let desc = program.graph().node(of).map(|n| &n.desc).ok_or(Error::NotFound)?;
-            if desc.is_empty() {
-                // A kernel doesn't read it, but something must be bound.
-                infos[i] = infos[0];
-                ranges[i] = Range { end: ranges[0].start, ..ranges[0] };
-                continue;
-            }
-            let (buffer, offset) = program.place(of).ok_or(Error::NotFound)?;
-            let piece = buffer_type::piece(buffer, self.context)?;
-            let start = piece.block.skip + offset as u64;
-            let bound = start / align * align;
-            let end = (start + desc.bytes() as u64).next_multiple_of(4) + 4;
-            work.args.move_by(i, (start - bound) as u32);
-            let end = end.min(piece.block.size);
-            infos[i] = vk::DescriptorBufferInfo::default()
-                .buffer(piece.block.buffer)
-                .offset(bound)
-                .range(end - bound);
-            ranges[i] = piece.range(offset as u64, desc.bytes() as u64);
+        self.order(job.reads(), job.writes());
+        let mut infos = [vk::DescriptorBufferInfo::default(); BINDINGS];
+        let bound = job.bound();
+        for (info, b) in infos.iter_mut().zip(bound) {
+            *info = vk::DescriptorBufferInfo { buffer: b.handle, offset: b.offset, range: b.len };
         }
-        let (writes, reads) = ranges.split_at(1);
-        self.order(reads.get(..count).unwrap_or(&[]), writes);
         let set = self.sets.get(self.used).copied().ok_or(Error::NotFound)?;
-        let bytes = work.args.bytes();
         let at = self.used as u64 * self.stride;
-        if !self.args.as_ref().is_some_and(|a| a.write(at, &bytes)) {
+        if !self.args.as_ref().is_some_and(|a| a.write(at, &job.launch.args.bytes())) {
             return Err(Error::NotHost);
         }
-        let api = &self.context.api;
-        api.update_set(set, self.context.template(count), infos.get(..=count).unwrap_or(&[]));
-        api.bind_pipeline(self.commands, pipeline);
-        api.bind_set(self.commands, self.context.layout(), set);
+        let api = &context.api;
+        let infos = infos.get(..bound.len()).unwrap_or(&infos);
+        api.update_set(set, context.template(infos.len() - 1), infos);
+        if self.bound != pipeline {
+            api.bind_pipeline(self.commands, pipeline);
+            self.bound = pipeline;
+        }
+        api.bind_set(self.commands, context.layout(), set);
+        let [x, y] = job.launch.groups;
         api.dispatch(self.commands, x, y);
         self.used += 1;
         Ok(())

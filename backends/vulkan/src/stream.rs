@@ -6,14 +6,13 @@
 use crate::buffer_type::piece;
 use crate::context::{Context, lock};
 use crate::device::{Device, event};
+use crate::kept::{Kept, Plan};
 use crate::recorder::Recorder;
-use ash::vk;
-use ash::vk::Handle;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::{self, Buffer, Key, Raw, Rows, Span, StreamOps};
 use dinrail_core::program::Program;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 /// Submitted command buffers that a stream lets pile up before it waits for the oldest.
@@ -26,8 +25,17 @@ pub struct Stream {
     inner: Mutex<Inner>,
 }
 
-#[derive(Default)]
 struct Inner {
+    work: Work,
+    /// Programs that may come again.
+    kept: Kept,
+    /// What went wrong since the last `synchronize`, where nobody was told.
+    failed: Option<Error>,
+}
+
+/// What was recorded and submitted.
+#[derive(Default)]
+struct Work {
     /// Being recorded.
     current: Option<Recorder>,
     /// Submitted, oldest first.
@@ -36,11 +44,9 @@ struct Inner {
     idle: Vec<Recorder>,
     /// The last submission.
     last: u64,
-    /// What went wrong since the last `synchronize`, where nobody was told.
-    failed: Option<Error>,
 }
 
-impl Inner {
+impl Work {
     /// The recorder to write to.
     fn recorder(&mut self, context: &'static Context) -> Result<&mut Recorder> {
         if self.current.as_ref().is_some_and(|r| !r.has_room()) {
@@ -85,6 +91,34 @@ impl Inner {
         Ok(())
     }
 
+    /// Submits a program behind what was recorded.
+    fn submit(&mut self, context: &'static Context, plan: &mut Plan) -> Result<()> {
+        if plan.commands.is_empty() {
+            return Ok(());
+        }
+        self.flush(context)?;
+        plan.last = context.submit(&plan.commands)?;
+        self.last = plan.last;
+        Ok(())
+    }
+
+    /// Waits for everything.
+    fn synchronize(&mut self, context: &'static Context) -> Result<()> {
+        let flushed = self.flush(context);
+        let waited = context.wait(self.last);
+        if waited.is_ok() {
+            self.reap(self.last);
+        } else {
+            // What was to be fetched is lost; its targets are not written later, when they may be gone.
+            context.settle(self.last);
+            while let Some(mut r) = self.flying.pop_front() {
+                r.clear();
+                self.idle.push(r);
+            }
+        }
+        flushed.and(waited)
+    }
+
     /// Takes back what is done.
     fn reap(&mut self, done: u64) {
         while self.flying.front().is_some_and(|r| r.value <= done) {
@@ -100,7 +134,14 @@ impl Inner {
 impl Stream {
     /// An empty stream.
     pub fn new(device: &'static Device, context: &'static Context) -> Self {
-        Self { device, context, inner: Mutex::new(Inner::default()) }
+        let kept = Kept::new(device.keep);
+        let inner = Inner { work: Work::default(), kept, failed: None };
+        Self { device, context, inner: Mutex::new(inner) }
+    }
+
+    /// Memory is given back: nothing of it is kept.
+    pub fn forget(&self, serial: u64) {
+        lock(&self.inner).kept.forget(self.context, serial);
     }
 
     fn of<'a>(key: Key<'a>) -> &'a Self {
@@ -111,90 +152,26 @@ impl Stream {
     /// Submits what was recorded. An error is also kept for the stream's own user.
     pub fn flush(&self) -> Result<()> {
         let mut inner = lock(&self.inner);
-        inner.flush(self.context).inspect_err(|e| inner.failed = Some(*e))
+        inner.work.flush(self.context).inspect_err(|e| inner.failed = Some(*e))
     }
 
     fn record(&self, work: impl FnOnce(&mut Recorder) -> Result<()>) -> Result<()> {
         let mut inner = lock(&self.inner);
-        work(inner.recorder(self.context)?)
+        work(inner.work.recorder(self.context)?)
     }
 
     fn synchronize(&self) -> Result<()> {
         let mut inner = lock(&self.inner);
-        let flushed = inner.flush(self.context);
-        let waited = self.context.wait(inner.last);
-        if waited.is_ok() {
-            let last = inner.last;
-            inner.reap(last);
-        } else {
-            // What was to be fetched is lost; its targets are not written later, when they may be gone.
-            self.context.settle(inner.last);
-            while let Some(mut r) = inner.flying.pop_front() {
-                r.clear();
-                inner.idle.push(r);
-            }
-        }
+        let done = inner.work.synchronize(self.context);
         let failed = inner.failed.take();
-        flushed.and(waited).and(failed.map_or(Ok(()), Err))
+        done.and(failed.map_or(Ok(()), Err))
     }
 }
 
-/// A prepared program.
-pub struct Plan {
-    inner: Mutex<Prepared>,
-    /// Whether memory that it uses was given back.
-    stale: AtomicBool,
-}
-
-struct Prepared {
-    recorders: Vec<Recorder>,
-    commands: Vec<vk::CommandBuffer>,
-    /// Buffers that it uses.
-    buffers: Vec<u64>,
-    /// Its last submission.
-    last: u64,
-}
-
-impl Prepared {
-    fn record(context: &'static Context, program: &Program<'_>) -> Result<Self> {
-        let mut this =
-            Self { recorders: Vec::new(), commands: Vec::new(), buffers: Vec::new(), last: 0 };
-        for (id, node) in program.nodes() {
-            if !this.recorders.last().is_some_and(Recorder::has_room) {
-                this.recorders.push(Recorder::new(context, true)?);
-            }
-            if let Some(r) = this.recorders.last_mut() {
-                r.node(program, id, node)?;
-            }
-        }
-        for r in &mut this.recorders {
-            if r.end()? {
-                this.commands.push(r.commands());
-            }
-        }
-        for binding in program.bindings() {
-            if let Some(buffer) = binding.buffer()
-                && let Ok(p) = piece(buffer, context)
-            {
-                this.buffers.push(p.block.buffer.as_raw());
-            }
-        }
-        Ok(this)
-    }
-}
-
-impl Plan {
-    fn of<'a>(key: Key<'a>) -> &'a Self {
-        // SAFETY: plans' keys point to what `plan_create` made, alive as long as the handle.
-        unsafe { &*key.pointer::<Self>() }
-    }
-
-    /// Notes that a buffer is given back.
-    pub fn forget(&self, buffer: u64) {
-        if lock(&self.inner).buffers.contains(&buffer) {
-            self.stale.store(true, Ordering::Release);
-        }
-    }
+/// A prepared program. It is borrowed as long as this lives, so its memory stays.
+fn prepared<'a>(key: Key<'a>) -> &'a Mutex<Plan> {
+    // SAFETY: plans' keys point to what `plan_create` made, alive as long as the handle.
+    unsafe { &*key.pointer::<Mutex<Plan>>() }
 }
 
 /// The functions of the device's streams.
@@ -222,6 +199,7 @@ impl StreamOps for Ops {
         // SAFETY: made by `Device::open`, and given back once.
         let stream = unsafe { Arc::from_raw(key.pointer::<Stream>().cast_const()) };
         let _ = stream.synchronize();
+        lock(&stream.inner).kept.clear(stream.context);
         lock(&stream.device.streams).retain(|s| !Arc::ptr_eq(s, &stream));
     }
 
@@ -300,56 +278,36 @@ impl StreamOps for Ops {
     }
 
     fn plan_create(&self, key: Key<'_>, program: &Program<'_>) -> Result<Raw> {
-        let stream = Stream::of(key);
-        let prepared = Prepared::record(stream.context, program)?;
-        let plan = Arc::new(Plan { inner: Mutex::new(prepared), stale: AtomicBool::new(false) });
-        lock(&stream.device.plans).push(plan.clone());
-        Ok(Raw::pointer(Arc::into_raw(plan).cast_mut()))
+        let mut plan = Plan::default();
+        plan.record(Stream::of(key).context, program)?;
+        Ok(Raw::pointer(Box::into_raw(Box::new(Mutex::new(plan)))))
     }
 
     fn plan_free(&self, key: Key<'_>, plan: Key<'_>) {
-        let stream = Stream::of(key);
         // SAFETY: made by `plan_create`, and given back once.
-        let plan = unsafe { Arc::from_raw(plan.pointer::<Plan>().cast_const()) };
-        lock(&stream.device.plans).retain(|p| !Arc::ptr_eq(p, &plan));
-        stream.context.settle(lock(&plan.inner).last);
+        let plan = unsafe { Box::from_raw(plan.pointer::<Mutex<Plan>>()) };
+        Stream::of(key).context.settle(lock(&plan).last);
     }
 
     fn plan_update(&self, key: Key<'_>, plan: Key<'_>, program: &Program<'_>) -> Result<()> {
-        let (stream, plan) = (Stream::of(key), Plan::of(plan));
-        let fresh = Prepared::record(stream.context, program)?;
-        let old = std::mem::replace(&mut *lock(&plan.inner), fresh);
-        plan.stale.store(false, Ordering::Release);
-        stream.context.settle(old.last);
-        Ok(())
+        lock(prepared(plan)).record(Stream::of(key).context, program)
     }
 
     fn plan_compute(&self, key: Key<'_>, plan: Key<'_>) -> Result<()> {
-        let (stream, plan) = (Stream::of(key), Plan::of(plan));
-        let mut prepared = lock(&plan.inner);
-        if plan.stale.load(Ordering::Acquire) {
-            return Err(Error::Invalid {
-                what: "memory of a prepared program, which was freed,",
-                value: 0,
-            });
-        }
-        if prepared.commands.is_empty() {
-            return Ok(());
-        }
-        let mut inner = lock(&stream.inner);
-        inner.flush(stream.context)?;
-        let value = stream.context.submit(&prepared.commands)?;
-        (inner.last, prepared.last) = (value, value);
-        Ok(())
+        let stream = Stream::of(key);
+        lock(&stream.inner).work.submit(stream.context, &mut lock(prepared(plan)))
     }
 
     fn compute(&self, key: Key<'_>, program: &Program<'_>) -> Result<()> {
         let stream = Stream::of(key);
-        let mut inner = lock(&stream.inner);
-        for (id, node) in program.nodes() {
-            inner.recorder(stream.context)?.node(program, id, node)?;
+        let inner = &mut *lock(&stream.inner);
+        if let Some(plan) = inner.kept.meet(stream.context, program)? {
+            return inner.work.submit(stream.context, plan);
         }
-        inner.flush(stream.context)
+        for (id, node) in program.nodes() {
+            inner.work.recorder(stream.context)?.node(program, id, node)?;
+        }
+        inner.work.flush(stream.context)
     }
 
     fn step(&self, key: Key<'_>, program: &Program<'_>, next: usize) -> Result<usize> {
@@ -359,7 +317,7 @@ impl StreamOps for Ops {
             self.compute(key, program)?;
             return Ok((range.start + 1).min(range.end));
         }
-        let last = lock(&stream.inner).last;
+        let last = lock(&stream.inner).work.last;
         if range.len() > 1 && stream.context.done()? < last {
             std::thread::yield_now();
             return Ok(next);
@@ -371,8 +329,8 @@ impl StreamOps for Ops {
     fn event_record(&self, key: Key<'_>, mark: Key<'_>) -> Result<()> {
         let stream = Stream::of(key);
         let mut inner = lock(&stream.inner);
-        inner.flush(stream.context)?;
-        event(mark).store(inner.last, Ordering::Release);
+        inner.work.flush(stream.context)?;
+        event(mark).store(inner.work.last, Ordering::Release);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ mod common;
 use common::{A, B, N, Small, Y, bytes};
 use dinrail_core::error::Error;
 use dinrail_core::graph::GraphBuf;
-use dinrail_core::hal::{Buffer, Device, Event, Params, Rows, Span};
+use dinrail_core::hal::{Buffer, Device, Event, Params, Prepared, Rows, Span};
 use dinrail_core::plan::{Options, PlanBuf};
 use dinrail_core::program::{Binding, Program};
 use dinrail_core::tensor::{DType, Desc};
@@ -154,29 +154,74 @@ fn work_is_ordered_within_and_between_streams() {
 }
 
 #[test]
-fn a_prepared_program_follows_its_data_and_outlives_no_memory() {
+fn a_prepared_program_follows_its_data_and_its_updates() {
     each(|device| {
-        let small = Small::new(device).unwrap();
+        let (small, other) = (Small::new(device).unwrap(), Small::new(device).unwrap());
         let stream = device.open(&Params::default()).unwrap();
-        let prepared = small
-            .with(|program| {
-                let mut prepared = stream.plan(program)?;
-                for i in 0..3 {
-                    program.set_f32(A, &[i as f32; N])?;
-                    program.set_f32(B, &[2.0; N])?;
-                    prepared.compute()?;
-                    let mut y = [0.0; N];
-                    program.get_f32(Y, &mut y)?;
-                    assert_eq!(y, [(i as f32 + 2.0) * 2.0; N]);
-                }
-                prepared.update(program)?;
-                prepared.compute()?;
-                Ok(prepared)
+        let bindings = [[Binding::new(&small.arena)], [Binding::new(&other.arena)]];
+        let programs = bindings.each_ref().map(|b| small.program(b).unwrap());
+        let check = |prepared: &Prepared<'_>, i: usize, x: f32| {
+            let (program, mut y) = (&programs[i], [0.0; N]);
+            program.set_f32(A, &[x; N]).unwrap();
+            program.set_f32(B, &[2.0; N]).unwrap();
+            prepared.compute().unwrap();
+            program.get_f32(Y, &mut y).unwrap();
+            assert_eq!(y, [(x + 2.0) * 2.0; N]);
+        };
+        let mut prepared = stream.plan(&programs[0]).unwrap();
+        for i in 0..3 {
+            check(&prepared, 0, i as f32);
+        }
+        for i in 0..6 {
+            // Queued work goes on while the program is changed.
+            prepared.compute().unwrap();
+            prepared.update(&programs[(i + 1) % 2]).unwrap();
+            check(&prepared, (i + 1) % 2, 10.0 + i as f32);
+        }
+        drop(prepared);
+        stream.synchronize().unwrap();
+    });
+}
+
+#[test]
+fn tensors_without_elements_are_tensors() {
+    each(|device| {
+        let mut graph = GraphBuf::<8>::new();
+        let mut b = graph.builder();
+        let (x, none) = (b.input(DType::F32, [4, 3, 1, 1]), b.input(DType::F32, [4, 0, 1, 1]));
+        let also = b.silu(none);
+        let y = b.concat(x, also, 1);
+        let z = b.scale(y, 2.0, 0.0);
+        b.output(also);
+        b.output(z);
+        b.finish().unwrap();
+        let options = Options { align: device.buffer_type().alignment(), ..Options::DEFAULT };
+        let plan = PlanBuf::<8>::new(graph.graph(), &options).unwrap();
+        let arena = Buffer::new(device.buffer_type(), plan.plan().summary().arena).unwrap();
+        let bindings = [Binding::new(&arena)];
+        let program = Program::new(graph.graph(), plan.plan(), &bindings).unwrap();
+        let stream = device.open(&Params::default()).unwrap();
+        program.set_f32(none, &[]).unwrap();
+        program.set_f32(x, &[1.5; 12]).unwrap();
+        stream.compute(&program).unwrap();
+        let mut out = [0.0; 12];
+        program.get_f32(also, &mut []).unwrap();
+        program.get_f32(z, &mut out).unwrap();
+        assert_eq!(out, [3.0; 12]);
+        // No bytes at all are a buffer too, on which everything of no length succeeds.
+        let empty = Buffer::new(device.buffer_type(), 0).unwrap();
+        empty.write(0, &[]).unwrap();
+        empty.read(0, &mut []).unwrap();
+        empty.clear(1).unwrap();
+        let d = Desc::d1(DType::F32, 0).unwrap();
+        let span = || Span { desc: &d, offset: 0 };
+        empty.copy_from(span(), &arena, span()).unwrap();
+        stream
+            .scope(|s| {
+                s.set(&empty, span(), 0, &[])?;
+                s.get(&empty, span(), 0, &mut [])
             })
             .unwrap();
-        drop(small);
-        assert!(matches!(prepared.compute(), Err(Error::Invalid { .. })));
-        stream.synchronize().unwrap();
     });
 }
 

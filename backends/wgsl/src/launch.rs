@@ -104,6 +104,15 @@ fn reachable(d: &Desc, limits: &Limits) -> bool {
     d.bytes() <= room && d.ne.iter().all(|&n| u32::try_from(n).is_ok()) && d.elements() <= room * 8
 }
 
+/// Products of this many columns or more are worth copying their weights for.
+const MANY_COLUMNS: usize = 32;
+
+/// Whether a node is worth copying its weights to the device for: what `Device::offload` answers, where the device
+/// supports it.
+pub fn worth_copying(q: &Query<'_>) -> bool {
+    matches!(q.op, Op::MulMat { .. }) && q.dst.ne[1] >= MANY_COLUMNS
+}
+
 /// The launch that computes a node; `None` if there is no kernel for it.
 pub fn launch(q: &Query<'_>, limits: &Limits) -> Option<Launch> {
     let sources = (0..q.op.max_sources()).filter_map(|i| q.src.source(i));

@@ -5,8 +5,10 @@
 //! * [`KERNELS`], the one table of what there is: family, element types, features that a variant needs. A device supports
 //!   exactly what [`launch`] finds in it.
 //! * [`launch`]: from a node to a kernel, its [`Args`] and the number of workgroups.
+//! * [`Job`]: the same for a node of a program, with what the bindings are bound to.
 //! * [`Hazards`]: when a barrier is needed between launches.
-//! * `source` (feature of the same name): the text of each kernel, for a build script to translate.
+//! * `source` and `translate` (features of the same names): the text of each kernel, and its translation to SPIR-V and
+//!   to the Metal shading language, for build scripts.
 //!
 //! # Bindings
 //!
@@ -24,15 +26,21 @@
 
 #[cfg(feature = "source")]
 extern crate alloc;
+#[cfg(feature = "translate")]
+extern crate std;
 
 mod args;
 mod hazard;
+mod job;
 mod launch;
 #[cfg(feature = "source")]
 pub mod source;
 mod table;
+#[cfg(feature = "translate")]
+pub mod translate;
 
 pub use args::Args;
 pub use hazard::{Hazards, Range};
-pub use launch::{Launch, Limits, launch};
+pub use job::{BINDINGS, Bound, Job, Room};
+pub use launch::{Launch, Limits, launch, worth_copying};
 pub use table::{Family, Features, KERNELS, Kernel};

@@ -75,8 +75,12 @@ impl Small {
 
     /// Calls `f` with the program.
     pub fn with<R>(&self, f: impl FnOnce(&Program<'_>) -> Result<R>) -> Result<R> {
-        let bindings = [Binding::new(&self.arena)];
-        f(&Program::new(self.graph.graph(), self.plan.plan(), &bindings)?)
+        f(&self.program(&[Binding::new(&self.arena)])?)
+    }
+
+    /// The program on some memory.
+    pub fn program<'a>(&'a self, bindings: &'a [Binding<'a>]) -> Result<Program<'a>> {
+        Program::new(self.graph.graph(), self.plan.plan(), bindings)
     }
 
     /// Where a node lies.
@@ -110,6 +114,9 @@ pub fn use_everything(device: &'static dyn Device, lent: &[u8]) -> Result<()> {
         one.scope(|s| {
             s.set(&small.arena, small.span(A), 0, &a)?;
             s.set(&small.arena, small.span(B), 0, &b)?;
+            // Recorded to be submitted once, to be submitted again, and submitted again.
+            one.compute(program)?;
+            one.compute(program)?;
             one.compute(program)?;
             one.record(&event)?;
             other.wait(&event)?;
@@ -117,8 +124,9 @@ pub fn use_everything(device: &'static dyn Device, lent: &[u8]) -> Result<()> {
         })?;
         assert_eq!(y, bytes(&[15.0; N]));
         other.copy(&one, (&small.arena, small.span(Y)), (&small.arena, small.span(A)))?;
-        let prepared = other.plan(program)?;
+        let mut prepared = other.plan(program)?;
         prepared.compute()?;
+        prepared.update(program)?;
         prepared.compute()?;
         other.synchronize()?;
         event.synchronize()?;
