@@ -15,27 +15,35 @@
 //! transfers as nodes, and plans one arena per device for it. What all this costs in memory is known before anything
 //! is allocated. [`Ready::run`] then does it as often as wanted.
 //!
+//! # Runs that overlap
+//!
+//! With [`Options::copies`] above 1, inputs and transfers have so many places each, and runs take them in turn: the inputs
+//! of the next run are written and on their way while the one before is still being computed. [`Ready::begin`] waits,
+//! with events where devices have them, until the run that had the next place is done with it.
+//!
 //! Storage is the caller's; nothing here allocates.
 
 mod assign;
 mod expand;
 mod run;
+mod schedule;
 #[cfg(test)]
 mod tests;
 
 pub use run::Ready;
+pub use schedule::{Part, Schedule, Why};
 
 use crate::error::{Error, Result, What};
 use crate::graph::{Graph, Node, NodeId};
 use crate::hal::{BufferType, Stream};
-use crate::plan::{Loc, Plan, Summary, Work};
+use crate::plan::{Loc, Summary, Work};
 use crate::program::Binding;
 
 /// Most devices that one scheduler can use.
 pub const MAX_TARGETS: usize = 16;
 
-/// The arena of target `t` is bound to slot `ARENAS + t`; the caller's own slots are below.
-pub const ARENAS: u8 = 200;
+/// Most places that inputs and transfers can have.
+pub const MAX_COPIES: usize = 4;
 
 /// How to schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +54,13 @@ pub struct Options {
     pub align: usize,
     /// Whether results may take over a source's memory.
     pub in_place: bool,
+    /// How many places inputs and transfers have, 1 to [`MAX_COPIES`]: so many runs can be under way at a time.
+    pub copies: usize,
 }
 
 impl Options {
-    /// Offload, 64-byte alignment, in place.
-    pub const DEFAULT: Self = Self { offload: true, align: 64, in_place: true };
+    /// Offload, 64-byte alignment, in place, one run at a time.
+    pub const DEFAULT: Self = Self { offload: true, align: 64, in_place: true, copies: 1 };
 }
 
 impl Default for Options {
@@ -72,6 +82,9 @@ pub struct Info {
     root: u16,
     /// The node in the expanded graph.
     mapped: u16,
+    /// Targets whose operations read and write the memory that begins with this node, without a copy.
+    readers: u16,
+    writers: u16,
     /// Its copy for each target in the expanded graph.
     copies: [u16; MAX_TARGETS],
 }
@@ -84,6 +97,8 @@ impl Info {
         fixed: false,
         root: 0,
         mapped: u16::MAX,
+        readers: 0,
+        writers: 0,
         copies: [u16::MAX; MAX_TARGETS],
     };
 }
@@ -101,16 +116,20 @@ pub struct Split {
     pub first: u16,
     /// One past the last node that is computed.
     pub end: u16,
+    /// Targets with which the split's target shares memory that one of them writes, as bits: it waits for them.
+    pub waits: u16,
 }
 
-/// Memory that the scheduler works in. Nodes, arenas, work and locs need room for the graph and its transfers; info
+/// Memory that the scheduler works in. Nodes, arenas, origins, work and locs need room for the graph and its transfers; info
 /// for the graph.
 #[derive(Debug)]
 pub struct Storage<'s> {
     /// The expanded graph.
     pub nodes: &'s mut [Node],
-    /// Target of each node of the expanded graph.
-    pub targets: &'s mut [u8],
+    /// Arena of each node of the expanded graph.
+    pub arenas: &'s mut [u8],
+    /// For each node of the expanded graph, the one of the caller's graph that it stands for or is a copy of.
+    pub origins: &'s mut [u16],
     /// For the planner.
     pub work: &'s mut [Work],
     /// Where everything lies.
@@ -121,23 +140,87 @@ pub struct Storage<'s> {
     pub splits: &'s mut [Split],
 }
 
+/// Storage of fixed size: `N` nodes with transfers, `S` splits. For tests and small machines; a program with a heap
+/// makes its own [`Storage`].
+#[derive(Debug)]
+pub struct Room<const N: usize, const S: usize> {
+    nodes: [Node; N],
+    arenas: [u8; N],
+    origins: [u16; N],
+    work: [Work; N],
+    locs: [Loc; N],
+    info: [Info; N],
+    splits: [Split; S],
+}
+
+impl<const N: usize, const S: usize> Room<N, S> {
+    /// Unused.
+    pub const fn new() -> Self {
+        Self {
+            nodes: [Node::EMPTY; N],
+            arenas: [0; N],
+            origins: [0; N],
+            work: [Work::EMPTY; N],
+            locs: [Loc::ZERO; N],
+            info: [Info::EMPTY; N],
+            splits: [Split { target: 0, transfers: 0, first: 0, end: 0, waits: 0 }; S],
+        }
+    }
+
+    /// All of it.
+    pub const fn storage(&mut self) -> Storage<'_> {
+        Storage {
+            nodes: &mut self.nodes,
+            arenas: &mut self.arenas,
+            origins: &mut self.origins,
+            work: &mut self.work,
+            locs: &mut self.locs,
+            info: &mut self.info,
+            splits: &mut self.splits,
+        }
+    }
+}
+
+impl<const N: usize, const S: usize> Default for Room<N, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What one target's memory is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arena {
+    /// Tensors and scratch, in the order of the plan.
+    main: Summary,
+    /// Where the first place of inputs and transfers begins, and how far apart they are; 0 for none.
+    turning: usize,
+    stride: usize,
+    /// In all.
+    bytes: usize,
+}
+
 /// Splits graphs over several devices.
 #[derive(Debug)]
 pub struct Scheduler<'a, 's> {
     streams: &'a [&'a Stream],
     storage: Storage<'s>,
     options: Options,
-    /// Sizes after a successful `split`.
+    /// What a successful `split` leaves.
     nodes: usize,
+    origin_len: usize,
     splits: usize,
-    summaries: [Summary; MAX_TARGETS],
+    slots: usize,
+    arenas: [Arena; MAX_TARGETS],
+    reserved: [usize; MAX_TARGETS],
 }
 
 impl<'a, 's> Scheduler<'a, 's> {
-    /// A scheduler over these streams, first choice first. The last one should be a CPU: inputs start there.
+    /// A scheduler over these streams, first choice first. Inputs start on the last one, which should be a CPU; one that
+    /// isn't works for graphs that need none.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for no stream at all; [`Error::Full`] for more than [`MAX_TARGETS`].
+    /// [`Error::Invalid`] for no stream at all, or for a number of copies that can't be; [`Error::Full`] for more than
+    /// [`MAX_TARGETS`].
     pub fn new(streams: &'a [&'a Stream], storage: Storage<'s>, options: Options) -> Result<Self> {
         if streams.is_empty() {
             return Err(Error::Invalid { what: "number of devices", value: 0 });
@@ -145,26 +228,38 @@ impl<'a, 's> Scheduler<'a, 's> {
         if streams.len() > MAX_TARGETS {
             return Err(Error::Full { what: What::Splits, need: streams.len(), have: MAX_TARGETS });
         }
+        if !(1..=MAX_COPIES).contains(&options.copies) {
+            let value = i64::try_from(options.copies).unwrap_or(i64::MAX);
+            return Err(Error::Invalid { what: "number of copies of a scheduler's inputs", value });
+        }
         let mut this = Self {
             streams,
             storage,
             options,
             nodes: 0,
+            origin_len: 0,
             splits: 0,
-            summaries: [Summary::default(); MAX_TARGETS],
+            slots: 0,
+            arenas: [Arena::default(); MAX_TARGETS],
+            reserved: [0; MAX_TARGETS],
         };
+        this.clear_wishes();
         this.reset();
         Ok(this)
     }
 
-    /// Forgets the last split. Wishes stay.
+    /// Forgets the last split and what was [reserved](Self::reserve). Wishes stay.
     pub fn reset(&mut self) {
+        self.reserved = [0; MAX_TARGETS];
+        self.forget();
+    }
+
+    fn forget(&mut self) {
         for info in self.storage.info.iter_mut() {
             *info = Info { wish: info.wish, ..Info::EMPTY };
         }
-        self.nodes = 0;
-        self.splits = 0;
-        self.summaries = [Summary::default(); MAX_TARGETS];
+        (self.nodes, self.origin_len, self.splits, self.slots) = (0, 0, 0, 0);
+        self.arenas = [Arena::default(); MAX_TARGETS];
     }
 
     /// Asks for a node to be computed on target `target`, or takes the wish back with `None`. Counts from the next
@@ -194,64 +289,59 @@ impl<'a, 's> Scheduler<'a, 's> {
         }
     }
 
+    /// Whether target `target` has a kernel for a node.
+    pub fn supports(&self, graph: Graph<'_>, node: NodeId, target: usize) -> bool {
+        self.streams.get(target).is_some_and(|s| assign::supports(graph, node, s))
+    }
+
     /// Gives every node of `graph` a device and plans the devices' arenas. `bindings[i]` is slot `i` of the graph; slot
     /// 0 (the arena) is not looked at. Nothing is allocated or computed.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the first node that no device can compute (see
-    /// [`explain`](Self::explain)), or whose wish can't be met; [`Error::Unbound`]; [`Error::Full`] with what the
-    /// storage lacks. The scheduler can be used again afterwards.
+    /// [`Error::Unsupported`] with the first node that no device can compute (see [`why`](Self::why)), or whose wish
+    /// can't be met; [`Error::Unbound`]; [`Error::Full`] with what the storage lacks; [`Error::Invalid`] for more slots
+    /// than there are numbers. The scheduler can be used again afterwards.
     pub fn split(&mut self, graph: Graph<'_>, bindings: &[Binding<'_>]) -> Result<()> {
-        self.reset();
+        self.forget();
         let need = graph.len();
         let have = self.storage.info.len();
         if have < need {
             return Err(Error::Full { what: What::Nodes, need, have });
         }
+        // The arenas' slots lie behind the caller's.
+        let slots = bindings.len().max(1);
+        if slots + 2 * self.streams.len() > usize::from(u8::MAX) {
+            return Err(Error::Invalid { what: "number of slots", value: slots as i64 });
+        }
         assign::assign(graph, bindings, self.streams, &self.options, self.storage.info)?;
         let done = expand::expand(graph, bindings, self.streams, &self.options, &mut self.storage)?;
-        (self.nodes, self.splits, self.summaries) = (done.nodes, done.splits, done.summaries);
+        (self.nodes, self.splits, self.arenas) = (done.nodes, done.splits, done.arenas);
+        (self.origin_len, self.slots) = (need, slots);
         Ok(())
     }
 
-    /// Why nodes go where they go: for each target, whether it supports node `id` of `graph`.
-    pub fn explain(&self, graph: Graph<'_>, id: NodeId, mut each: impl FnMut(&Stream, bool)) {
-        for s in self.streams {
-            each(s, assign::supports(graph, id, s));
+    /// [`split`](Self::split) for the largest graph that will come: from here on [`arena_size`](Self::arena_size) gives no
+    /// less than it needs, whatever is split later.
+    ///
+    /// # Errors
+    /// As `split`.
+    pub fn reserve(&mut self, graph: Graph<'_>, bindings: &[Binding<'_>]) -> Result<()> {
+        self.split(graph, bindings)?;
+        for (r, a) in self.reserved.iter_mut().zip(&self.arenas) {
+            *r = a.bytes.max(*r);
         }
+        Ok(())
     }
 
-    /// The splits, in order.
-    pub fn splits(&self) -> &[Split] {
-        self.storage.splits.get(..self.splits).unwrap_or(&[])
+    /// Why a node can't be computed: its types, and what each device says. To be printed.
+    pub fn why<'x>(&'x self, graph: Graph<'x>, id: NodeId) -> Why<'x> {
+        Why { graph, id, streams: self.streams }
     }
 
-    /// The expanded graph: the caller's nodes and the transfers. A transfer is a [`Dup`](crate::op::Op::Dup) before
-    /// the first node of its split.
-    pub fn expanded(&self) -> Graph<'_> {
-        Graph::trusted(self.storage.nodes.get(..self.nodes).unwrap_or(&[]))
-    }
-
-    /// The target of a node of the caller's graph, once it is split.
-    pub fn target(&self, node: NodeId) -> Option<usize> {
-        let t = self.storage.info.get(node.index())?.target;
-        (t != NOBODY).then_some(usize::from(t))
-    }
-
-    /// The node of the expanded graph that stands for a node of the caller's graph: for setting inputs and reading
-    /// outputs through [`Ready::program`].
-    pub fn node(&self, node: NodeId) -> NodeId {
-        self.storage.info.get(node.index()).map_or(NodeId::NONE, |i| NodeId(i.mapped))
-    }
-
-    /// Bytes that the arena of a target must have; 0 for one that isn't used.
+    /// Bytes that the memory of a target must have; 0 for one that isn't used.
     pub fn arena_size(&self, target: usize) -> usize {
-        self.summaries.get(target).map_or(0, |s| s.arena)
-    }
-
-    /// What the plan of a target's arena costs.
-    pub fn summary(&self, target: usize) -> Summary {
-        self.summaries.get(target).copied().unwrap_or_default()
+        let (now, kept) = (self.arenas.get(target), self.reserved.get(target));
+        now.map_or(0, |a| a.bytes).max(kept.copied().unwrap_or(0))
     }
 
     /// The kind of memory that a target's arena must be.
@@ -259,23 +349,53 @@ impl<'a, 's> Scheduler<'a, 's> {
         self.streams.get(target).map(|s| s.device().buffer_type())
     }
 
-    /// Joins the split graph with memory. `bindings[i]` is slot `i` as it was for [`split`](Self::split), and slot
-    /// `ARENAS + t` the arena of target `t`.
+    /// What was split.
     ///
     /// # Errors
-    /// As [`Program::new`](crate::program::Program::new); [`Error::Invalid`] if nothing was split.
-    pub fn bind<'r>(&'r self, bindings: &'r [Binding<'r>]) -> Result<Ready<'r>> {
-        if self.nodes == 0 {
+    /// [`Error::Invalid`] if nothing was.
+    pub fn schedule(&self) -> Result<Schedule<'_>> {
+        let n = self.nodes;
+        if n == 0 {
             return Err(Error::Invalid { what: "number of scheduled nodes", value: 0 });
         }
-        let locs = self.storage.locs.get(..self.nodes).unwrap_or(&[]);
-        let plan = Plan::from_parts(locs, Summary::default());
-        Ready::new(
-            crate::program::Program::new(self.expanded(), plan, bindings)?,
-            self.streams,
-            self.splits(),
-            &self.summaries,
-            self.storage.targets,
-        )
+        Ok(Schedule {
+            streams: self.streams,
+            nodes: self.storage.nodes.get(..n).unwrap_or(&[]),
+            locs: self.storage.locs.get(..n).unwrap_or(&[]),
+            arenas: self.storage.arenas.get(..n).unwrap_or(&[]),
+            origins: self.storage.origins.get(..n).unwrap_or(&[]),
+            info: self.storage.info.get(..self.origin_len).unwrap_or(&[]),
+            splits: self.storage.splits.get(..self.splits).unwrap_or(&[]),
+            memory: self.arenas,
+            slots: self.slots,
+            copies: self.options.copies,
+        })
+    }
+
+    /// What was split, for good: the storage is the schedule's from here on.
+    ///
+    /// # Errors
+    /// As [`schedule`](Self::schedule).
+    pub fn into_schedule(self) -> Result<Schedule<'s>>
+    where
+        'a: 's,
+    {
+        let n = self.nodes;
+        if n == 0 {
+            return Err(Error::Invalid { what: "number of scheduled nodes", value: 0 });
+        }
+        let Storage { nodes, arenas, origins, locs, info, splits, .. } = self.storage;
+        Ok(Schedule {
+            streams: self.streams,
+            nodes: nodes.get(..n).unwrap_or(&[]),
+            locs: locs.get(..n).unwrap_or(&[]),
+            arenas: arenas.get(..n).unwrap_or(&[]),
+            origins: origins.get(..n).unwrap_or(&[]),
+            info: info.get(..self.origin_len).unwrap_or(&[]),
+            splits: splits.get(..self.splits).unwrap_or(&[]),
+            memory: self.arenas,
+            slots: self.slots,
+            copies: self.options.copies,
+        })
     }
 }

@@ -2,6 +2,10 @@
 //! operations, and counters for everything.
 #![allow(unsafe_code)]
 
+mod late;
+
+pub(crate) use late::{Late, World};
+
 use crate::error::{Error, Result};
 use crate::hal::{
     Allocation, Backend, Buffer, BufferType, Device, DeviceKind, Key, Live, Memory, Params, Query,
@@ -111,8 +115,10 @@ impl BufferType for ToyMemory {
         if available != usize::MAX {
             self.toy().budget.fetch_sub(size, SeqCst);
         }
-        let p = Box::into_raw(Box::new(Mutex::new(vec![0xAAu8; size])));
-        Ok(Allocation { raw: Raw::pointer(p), host: None })
+        let mut bytes = vec![0xAAu8; size];
+        let host = self.toy().host.then(|| core::ptr::NonNull::from(bytes.as_mut_slice()).cast());
+        let p = Box::into_raw(Box::new(Mutex::new(bytes)));
+        Ok(Allocation { raw: Raw::pointer(p), host })
     }
     fn free(&self, key: Key<'_>, size: usize) {
         if self.toy().budget.load(SeqCst) != usize::MAX {

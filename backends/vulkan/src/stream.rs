@@ -216,6 +216,19 @@ impl StreamOps for Ops {
         stream.record(|r| r.set(to, (at.offset + offset) as u64, data))
     }
 
+    /// Staged at once.
+    fn upload(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        data: &[u8],
+    ) -> Result<bool> {
+        self.set_async(key, buffer, at, offset, data)?;
+        Ok(true)
+    }
+
     fn get_async(
         &self,
         key: Key<'_>,

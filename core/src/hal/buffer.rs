@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 
 /// Bytes that a copy between devices passes through the host at a time. Each piece may be a submission to a device, and
 /// lies on the stack.
-const PIECE: usize = if cfg!(target_os = "none") { 256 } else { 16 * 1024 };
+pub(super) const PIECE: usize = if cfg!(target_os = "none") { 256 } else { 16 * 1024 };
 
 /// What a buffer is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,5 +1,6 @@
 //! A queue of work.
 
+use super::buffer::PIECE;
 use super::{Buffer, Device, Event, Key, Raw, Rows, Span};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -96,8 +97,32 @@ pub trait StreamOps: Sync {
         buffer.get_2d(at, offset, rows, data)
     }
 
+    /// Queues a copy of host bytes to byte `offset` of a tensor, having read them all before it returns, so that they may
+    /// change at once. `false` means: nothing was queued.
+    ///
+    /// # Implementors
+    /// The default is right for a device whose transfers don't wait for its queue. One with a queue SHOULD stage the bytes
+    /// and return `true`: a scheduler then writes the inputs of the next run while this one is computed.
+    ///
+    /// # Errors
+    /// As [`set_async`](Self::set_async).
+    fn upload(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        data: &[u8],
+    ) -> Result<bool> {
+        let _ = (key, buffer, at, offset, data);
+        Ok(false)
+    }
+
     /// Queues a copy of a tensor from a buffer that `from` works on to one that this stream works on, behind what both
-    /// have queued so far. `false` means: nothing was queued, wait and copy.
+    /// have queued so far, and before what both queue later. `false` means: nothing was queued, wait and copy.
+    ///
+    /// # Implementors
+    /// MUST NOT let later work of `from` overtake the copy: it may write to the source.
     ///
     /// # Errors
     /// As [`set_async`](Self::set_async).
@@ -298,7 +323,7 @@ impl Stream {
     /// have queued. Queued if the devices can, else done on return.
     ///
     /// # Errors
-    /// As [`Buffer::copy_from`].
+    /// [`Error::Invalid`] for two tensors of different layout; as [`Buffer::copy_from`].
     pub fn copy(
         &self,
         from: &Stream,
@@ -309,8 +334,39 @@ impl Stream {
             return Ok(());
         }
         from.synchronize()?;
+        if self.upload(source, target)? {
+            return Ok(());
+        }
         self.synchronize()?;
         target.0.copy_from(target.1, source.0, source.1)
+    }
+
+    /// Stages a tensor of host memory, where the device can.
+    fn upload(
+        &self,
+        source: (&Buffer<'_>, Span<'_>),
+        target: (&Buffer<'_>, Span<'_>),
+    ) -> Result<bool> {
+        let ((from, at), (to, to_at)) = (source, target);
+        if from.host().is_none() || !to.is_writable() || !at.desc.same_layout(to_at.desc) {
+            return Ok(false);
+        }
+        let len = at.desc.checked_span()?;
+        if !to.check_transfer(&to_at, 0, len, true)? {
+            return Ok(true);
+        }
+        let mut piece = [0u8; PIECE];
+        let mut done = 0;
+        while done < len {
+            let Some(part) = piece.get_mut(..(len - done).min(PIECE)) else { break };
+            from.get(at, done, part)?;
+            if !self.ops.upload(self.key(), to, to_at, done, part)? {
+                // What is staged already is written once more.
+                return Ok(false);
+            }
+            done += part.len();
+        }
+        Ok(true)
     }
 
     /// Prepares a program for being computed many times.

@@ -1,18 +1,19 @@
 //! The expanded graph: the caller's nodes, transfers, splits, arenas.
 
 use super::assign::{reaches, slot_type};
-use super::{ARENAS, MAX_TARGETS, NOBODY, Options, Split, Storage};
+use super::{Arena, MAX_TARGETS, NOBODY, Options, Split, Storage};
 use crate::error::{Error, Result, What};
 use crate::graph::{Flags, Graph, MAX_SRC, Node, NodeId, Place};
 use crate::hal::Stream;
 use crate::op::Op;
-use crate::plan::{self, Summary};
+use crate::plan;
 use crate::program::Binding;
+use crate::tensor::size::{SizeError, padded, to_usize};
 
 pub(super) struct Expanded {
     pub nodes: usize,
     pub splits: usize,
-    pub summaries: [Summary; MAX_TARGETS],
+    pub arenas: [Arena; MAX_TARGETS],
 }
 
 struct Expand<'e, 's> {
@@ -22,6 +23,8 @@ struct Expand<'e, 's> {
     storage: &'e mut Storage<'s>,
     len: usize,
     splits: usize,
+    /// Whether inputs and transfers have an arena of their own, with a place for each copy.
+    turning: bool,
 }
 
 pub(super) fn expand(
@@ -31,7 +34,8 @@ pub(super) fn expand(
     options: &Options,
     storage: &mut Storage<'_>,
 ) -> Result<Expanded> {
-    let mut e = Expand { graph, bindings, streams, storage, len: 0, splits: 0 };
+    let turning = options.copies > 1;
+    let mut e = Expand { graph, bindings, streams, storage, len: 0, splits: 0, turning };
     // Leaves come first: they are there before anything is computed.
     for i in 0..graph.len() {
         if graph.nodes().get(i).is_some_and(|n| matches!(n.op, Op::None)) {
@@ -42,16 +46,26 @@ pub(super) fn expand(
     while from < graph.len() {
         from = e.split(from)?;
     }
+    e.waits();
     let (nodes, splits) = (e.len, e.splits);
-    let summaries = arenas(nodes, streams, options, storage)?;
-    Ok(Expanded { nodes, splits, summaries })
+    // The caller's slots come first.
+    let slot = bindings.len().max(1) as u8;
+    let arenas = arenas((nodes, splits), slot, streams, options, storage)?;
+    Ok(Expanded { nodes, splits, arenas })
+}
+
+/// Bit of a target.
+fn bit(target: u8) -> u16 {
+    1u16.checked_shl(u32::from(target)).unwrap_or(0)
 }
 
 impl Expand<'_, '_> {
-    fn push(&mut self, node: Node, target: u8) -> Result<u16> {
+    /// Lays down a node of `target` that stands for node `origin` of the caller's graph.
+    fn push(&mut self, node: Node, target: u8, origin: usize, transfer: bool) -> Result<u16> {
         let have = [
             self.storage.nodes.len(),
-            self.storage.targets.len(),
+            self.storage.arenas.len(),
+            self.storage.origins.len(),
             self.storage.work.len(),
             self.storage.locs.len(),
             usize::from(u16::MAX) - 1,
@@ -63,8 +77,12 @@ impl Expand<'_, '_> {
         if self.len >= have {
             return Err(full);
         }
+        // Inputs and transfers are the only ones that a later run may need while this one is under way.
+        let turns = self.turning && node.place == Place::Arena && (transfer || node.op == Op::None);
+        let arena = if turns { self.streams.len() as u8 + target } else { target };
         *self.storage.nodes.get_mut(self.len).ok_or(full)? = node;
-        *self.storage.targets.get_mut(self.len).ok_or(full)? = target;
+        *self.storage.arenas.get_mut(self.len).ok_or(full)? = arena;
+        *self.storage.origins.get_mut(self.len).ok_or(full)? = origin as u16;
         self.len += 1;
         Ok((self.len - 1) as u16)
     }
@@ -83,12 +101,71 @@ impl Expand<'_, '_> {
                 *to = NodeId(self.seen_by(from.index(), target));
             }
         }
-        let mapped = self.push(copy, target)?;
+        let mapped = self.push(copy, target, i, false)?;
         if let Some(info) = self.storage.info.get_mut(i) {
             info.mapped = mapped;
         }
+        if !node.op.is_view() {
+            self.uses(i, node, target);
+        }
         self.forget_copies(i, node);
         Ok(())
+    }
+
+    fn root(&self, i: usize) -> usize {
+        self.storage.info.get(i).map_or(i, |x| usize::from(x.root))
+    }
+
+    /// Notes whose memory an operation reads without a copy, and whose it writes.
+    fn uses(&mut self, i: usize, node: &Node, target: u8) {
+        for s in node.src.iter().filter(|s| !s.is_none()) {
+            let copied =
+                self.storage.info.get(s.index()).is_some_and(|x| {
+                    x.copies.get(usize::from(target)).is_some_and(|c| *c != u16::MAX)
+                });
+            let root = self.root(s.index());
+            if let (false, Some(x)) = (copied, self.storage.info.get_mut(root)) {
+                x.readers |= bit(target);
+            }
+        }
+        let root = self.root(i);
+        if let Some(x) = self.storage.info.get_mut(root) {
+            x.writers |= bit(target);
+        }
+    }
+
+    /// Whom each split waits for: targets that use memory together without a copy, one of them to write. What goes through
+    /// a transfer is in order by itself, unless a third one writes there.
+    fn waits(&mut self) {
+        let mut partners = [0u16; MAX_TARGETS];
+        let mut pair = |writers: u16, others: u16| {
+            for (t, p) in partners.iter_mut().enumerate() {
+                if writers & (1 << t) != 0 {
+                    *p |= (writers | others) & !(1 << t);
+                } else if others & (1 << t) != 0 {
+                    *p |= writers;
+                }
+            }
+        };
+        for x in self.storage.info.iter().take(self.graph.len()) {
+            pair(x.writers, x.readers);
+        }
+        let splits = self.storage.splits.get_mut(..self.splits).unwrap_or(&mut []);
+        for split in splits.iter() {
+            for i in usize::from(split.transfers)..usize::from(split.first) {
+                let origin = self.storage.origins.get(i).copied().unwrap_or(u16::MAX);
+                let Some(x) = self.storage.info.get(usize::from(origin)) else { continue };
+                let owner = bit(x.target);
+                let writers = self.storage.info.get(usize::from(x.root)).map_or(0, |r| r.writers);
+                let third = writers & !owner & !bit(split.target);
+                if third != 0 {
+                    pair(third, bit(split.target));
+                }
+            }
+        }
+        for split in splits {
+            split.waits = partners.get(usize::from(split.target)).copied().unwrap_or(0);
+        }
     }
 
     /// What a target uses for node `i`: the node itself, or its copy.
@@ -183,6 +260,7 @@ impl Expand<'_, '_> {
             transfers: transfers as u16,
             first: start as u16,
             end: self.len as u16,
+            waits: 0,
         };
         self.splits += 1;
         Ok(end)
@@ -215,6 +293,8 @@ impl Expand<'_, '_> {
         let copy = self.push(
             Node { desc: node.desc, op: Op::Dup, src, place: Place::Arena, flags: Flags(0) },
             target,
+            s,
+            true,
         )?;
         if let Some(c) =
             self.storage.info.get_mut(s).and_then(|x| x.copies.get_mut(usize::from(target)))
@@ -225,30 +305,42 @@ impl Expand<'_, '_> {
     }
 }
 
-/// Plans the arena of each target.
+/// Plans the arenas of each target, one behind the other in one piece of memory. Their slots begin with `slot`.
 fn arenas(
-    n: usize,
+    (n, splits): (usize, usize),
+    slot: u8,
     streams: &[&Stream],
     options: &Options,
     storage: &mut Storage<'_>,
-) -> Result<[Summary; MAX_TARGETS]> {
+) -> Result<[Arena; MAX_TARGETS]> {
     let nodes = storage.nodes.get(..n).unwrap_or(&[]);
-    let mut summaries = [Summary::default(); MAX_TARGETS];
+    let mut arenas = [Arena::default(); MAX_TARGETS];
     let mut align = options.align.max(1);
     for s in streams {
         align = align.max(s.device().buffer_type().alignment());
     }
+    let whole = |bytes: usize| to_usize(padded(bytes as u64, align as u64)?);
     let plain = plan::Options { align, scratch: 0, in_place: options.in_place };
-    plan::lifetimes(nodes, &plain, storage.targets, storage.work)?;
-    for (t, (stream, summary)) in streams.iter().zip(&mut summaries).enumerate() {
+    plan::lifetimes(nodes, &plain, storage.arenas, storage.work)?;
+    let count = streams.len() as u8;
+    for ((t, stream), arena) in (0..count).zip(streams).zip(&mut arenas) {
         // Scratch is asked for the whole graph: more than one device's part needs, never less.
-        let scratch = stream.scratch(Graph::trusted(nodes));
+        let computes = storage.splits.iter().take(splits).any(|s| s.target == t);
+        let scratch = if computes { stream.scratch(Graph::trusted(nodes)) } else { 0 };
         let with = plan::Options { scratch, ..plain };
-        *summary = plan::fill_arena(n, storage.work, &with, t as u8)?;
-        if summary.peak == 0 && !storage.targets.iter().take(n).any(|x| usize::from(*x) == t) {
-            *summary = Summary::default();
+        arena.main = plan::fill_arena(n, storage.work, &with, t)?;
+        let turning = plan::fill_arena(n, storage.work, &plain, count + t)?;
+        if turning.peak > 0 {
+            arena.turning = whole(arena.main.arena)?;
+            arena.stride = whole(turning.peak)?;
         }
+        arena.bytes = arena
+            .stride
+            .checked_mul(options.copies)
+            .and_then(|b| b.checked_add(arena.turning))
+            .ok_or(Error::Size(SizeError::Overflow))?
+            .max(arena.main.arena);
     }
-    plan::locate(nodes, storage.work, ARENAS, storage.locs)?;
-    Ok(summaries)
+    plan::locate(nodes, storage.work, slot, storage.locs)?;
+    Ok(arenas)
 }

@@ -1,102 +1,200 @@
 //! Running what was split.
 
-use super::{ARENAS, Split};
+use super::{MAX_COPIES, MAX_TARGETS, Schedule, Split};
 use crate::error::{Error, Result};
 use crate::graph::NodeId;
-use crate::hal::{Span, Stream};
-use crate::op::Op;
-use crate::plan::Summary;
+use crate::hal::{Event, Prepared, Span, Stream};
 use crate::program::Program;
 
 /// A split graph with its memory, to be run any number of times.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Ready<'r> {
-    program: Program<'r>,
-    streams: &'r [&'r Stream],
-    splits: &'r [Split],
-    summaries: &'r [Summary],
-    targets: &'r [u8],
+    schedule: Schedule<'r>,
+    /// The same program with each place of inputs and transfers.
+    programs: [Program<'r>; MAX_COPIES],
+    current: usize,
+    /// Whether a run with each place was queued since it was last waited for.
+    queued: [bool; MAX_COPIES],
+    /// A run that failed half-way: what it queued is waited for before anything else.
+    broken: bool,
+    /// The end of the run with each place, on each target that has events.
+    events: [[Option<Event>; MAX_COPIES]; MAX_TARGETS],
+    /// Targets that compute something, as bits.
+    used: u16,
 }
 
 impl<'r> Ready<'r> {
     pub(super) fn new(
-        program: Program<'r>,
-        streams: &'r [&'r Stream],
-        splits: &'r [Split],
-        summaries: &'r [Summary],
-        targets: &'r [u8],
+        schedule: Schedule<'r>,
+        program: impl Fn(usize) -> Result<Program<'r>>,
     ) -> Result<Self> {
-        let this = Self { program, streams, splits, summaries, targets };
-        for split in splits {
-            let s = summaries.get(usize::from(split.target)).copied().unwrap_or_default();
-            let binding = program.bindings().get(usize::from(ARENAS + split.target));
-            let size = binding
-                .and_then(|b| b.buffer().map(|x| x.size().saturating_sub(b.offset())))
-                .unwrap_or(0);
-            if s.arena > size {
-                return Err(Error::Full {
-                    what: crate::error::What::Arena,
-                    need: s.arena,
-                    have: size,
-                });
+        let first = program(0)?;
+        let mut programs = [first; MAX_COPIES];
+        for (copy, p) in programs.iter_mut().enumerate().take(schedule.copies).skip(1) {
+            *p = program(copy)?;
+        }
+        let used = schedule.splits.iter().fold(0u16, |m, s| m | 1 << (s.target % 16));
+        let mut events = [const { [const { None }; MAX_COPIES] }; MAX_TARGETS];
+        if schedule.copies > 1 {
+            for (t, (stream, events)) in schedule.streams.iter().zip(&mut events).enumerate() {
+                for event in events.iter_mut().take(schedule.copies) {
+                    if used & (1 << t) != 0 {
+                        *event = match Event::new(stream.device()) {
+                            Ok(e) => Some(e),
+                            Err(Error::NotOffered { .. }) => None,
+                            Err(e) => return Err(e),
+                        };
+                    }
+                }
             }
         }
-        Ok(this)
+        let queued = [false; MAX_COPIES];
+        Ok(Self { schedule, programs, current: 0, queued, broken: false, events, used })
+    }
+
+    /// What is run.
+    pub const fn schedule(&self) -> &Schedule<'r> {
+        &self.schedule
     }
 
     /// The expanded graph with its memory: set inputs and read outputs here, by the numbers that
-    /// [`Scheduler::node`](super::Scheduler::node) gives.
-    pub const fn program(&self) -> &Program<'r> {
-        &self.program
+    /// [`Schedule::node`] gives. With several copies, the place that the next [`run`](Self::run) uses.
+    pub fn program(&self) -> &Program<'r> {
+        let [first, ..] = &self.programs;
+        self.programs.get(self.current).unwrap_or(first)
     }
 
-    fn section(&self, split: &Split, first: u16, end: u16) -> Program<'r> {
-        let summary = self.summaries.get(usize::from(split.target)).copied().unwrap_or_default();
-        self.program.section(first, end, ARENAS + split.target, summary)
+    /// Turns to the next place of inputs and transfers, and waits until the run that had it is done: only then may inputs
+    /// be written. With one copy, that is the last run.
+    ///
+    /// # Errors
+    /// What went wrong in that run. It can be called again.
+    pub fn begin(&mut self) -> Result<&Program<'r>> {
+        if self.broken {
+            // The error was told when it came.
+            let _ = self.synchronize();
+            self.broken = false;
+            self.queued = [false; MAX_COPIES];
+        }
+        let next = (self.current + 1) % self.schedule.copies.max(1);
+        if self.queued.get(next).copied().unwrap_or(false) {
+            self.wait(next)?;
+        }
+        if let Some(q) = self.queued.get_mut(next) {
+            *q = false;
+        }
+        self.current = next;
+        Ok(self.program())
+    }
+
+    fn wait(&self, copy: usize) -> Result<()> {
+        let mut result = Ok(());
+        for (t, (stream, events)) in self.schedule.streams.iter().zip(&self.events).enumerate() {
+            if self.used & (1 << t) != 0 {
+                result = result.and(match events.get(copy) {
+                    Some(Some(event)) => event.synchronize(),
+                    _ => stream.synchronize(),
+                });
+            }
+        }
+        result
+    }
+
+    /// The program of one split: for preparing it with [`Stream::plan`], one for each split and copy.
+    pub fn section(&self, split: usize, copy: usize) -> Option<(&'r Stream, Program<'r>)> {
+        let split = self.schedule.splits.get(split)?;
+        let stream = *self.schedule.streams.get(usize::from(split.target))?;
+        let program = self.programs.get(copy)?;
+        Some((stream, self.part(program, split, split.first, split.end)))
+    }
+
+    fn part(&self, program: &Program<'r>, split: &Split, first: u16, end: u16) -> Program<'r> {
+        let slot = self.schedule.slots as u8 + split.target;
+        program.section(first, end, slot, self.schedule.summary(usize::from(split.target)))
     }
 
     /// Queues everything: for each split its transfers, then its nodes.
     ///
     /// # Errors
     /// What the devices report. Everything can be run again afterwards.
-    pub fn run(&self) -> Result<()> {
-        for split in self.splits {
-            let stream = self.transfers(split)?;
-            stream.compute(&self.section(split, split.first, split.end))?;
-        }
-        Ok(())
+    pub fn run(&mut self) -> Result<()> {
+        self.run_prepared(&[])
     }
 
-    /// Runs node by node: `look` is called with each node of the expanded graph that `wanted` asks for, when its data is
-    /// there, and stops the run by returning `false`.
+    /// As [`run`](Self::run), with sections that were prepared: that of split `s` and copy `c` at `c * splits + s`. What
+    /// isn't there is computed as it is.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] when stopped; what the devices report.
+    /// As `run`.
+    pub fn run_prepared(&mut self, prepared: &[Option<Prepared<'_>>]) -> Result<()> {
+        let splits = self.schedule.splits;
+        let first = self.current * splits.len();
+        self.queue(|this, program| {
+            for (i, split) in splits.iter().enumerate() {
+                let stream = this.transfers(program, split)?;
+                match prepared.get(first + i) {
+                    Some(Some(p)) => p.compute()?,
+                    _ => stream.compute(&this.part(program, split, split.first, split.end))?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs node by node: `look` is called with each node of the caller's graph that `wanted` asks for, when its data is
+    /// there (read it with [`Schedule::node`]'s number), and stops the run by returning `false`. Waits for the end.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] when stopped; what the devices report. Everything can be run again afterwards.
     pub fn run_watched(
-        &self,
+        &mut self,
         mut wanted: impl FnMut(NodeId) -> bool,
         mut look: impl FnMut(&Program<'r>, NodeId) -> bool,
     ) -> Result<()> {
-        for split in self.splits {
-            let stream = self.transfers(split)?;
-            let mut from = split.first;
-            for i in split.first..split.end {
-                let id = NodeId(i);
-                if !wanted(id) {
-                    continue;
+        let splits = self.schedule.splits;
+        self.queue(|this, program| {
+            for split in splits {
+                let stream = this.transfers(program, split)?;
+                let mut from = split.first;
+                for i in split.first..split.end {
+                    let id = this.schedule.origin(NodeId(i));
+                    if !wanted(id) {
+                        continue;
+                    }
+                    stream.compute(&this.part(program, split, from, i + 1))?;
+                    stream.synchronize()?;
+                    from = i + 1;
+                    if !look(program, id) {
+                        return Err(Error::Cancelled);
+                    }
                 }
-                stream.compute(&self.section(split, from, i + 1))?;
-                stream.synchronize()?;
-                from = i + 1;
-                if !look(&self.program, id) {
-                    return Err(Error::Cancelled);
+                if from < split.end {
+                    stream.compute(&this.part(program, split, from, split.end))?;
                 }
             }
-            if from < split.end {
-                stream.compute(&self.section(split, from, split.end))?;
+            Ok(())
+        })?;
+        self.synchronize()
+    }
+
+    /// One run: marks its end, or that it has none.
+    fn queue(&mut self, f: impl FnOnce(&Self, &Program<'r>) -> Result<()>) -> Result<()> {
+        if let Some(q) = self.queued.get_mut(self.current) {
+            *q = true;
+        }
+        let program = *self.program();
+        let result = f(self, &program).and_then(|()| self.mark());
+        self.broken |= result.is_err();
+        result
+    }
+
+    fn mark(&self) -> Result<()> {
+        for (stream, events) in self.schedule.streams.iter().zip(&self.events) {
+            if let Some(Some(event)) = events.get(self.current) {
+                stream.record(event)?;
             }
         }
-        self.synchronize()
+        Ok(())
     }
 
     /// Waits until everything queued is done, on every device.
@@ -105,57 +203,38 @@ impl<'r> Ready<'r> {
     /// The first thing that went wrong; every stream is waited for in any case.
     pub fn synchronize(&self) -> Result<()> {
         let mut result = Ok(());
-        for s in self.streams {
+        for s in self.schedule.streams {
             result = result.and(s.synchronize());
         }
         result
     }
 
-    fn transfers(&self, split: &Split) -> Result<&'r Stream> {
-        let stream = *self.streams.get(usize::from(split.target)).ok_or(Error::NotFound)?;
+    fn transfers(&self, program: &Program<'r>, split: &Split) -> Result<&'r Stream> {
+        let streams = self.schedule.streams;
+        let stream = *streams.get(usize::from(split.target)).ok_or(Error::NotFound)?;
+        if split.waits != 0 {
+            for (t, other) in streams.iter().enumerate() {
+                if split.waits & (1 << t) != 0 {
+                    other.synchronize()?;
+                }
+            }
+        }
         for i in split.transfers..split.first {
             let id = NodeId(i);
-            let Some(node) = self.program.graph().node(id) else { continue };
+            let Some(node) = program.graph().node(id) else { continue };
             // Views that were laid down early stand between transfers.
             let (Some(source), false) = (node.source(0), node.op.is_view()) else { continue };
             if node.desc.is_empty() {
                 continue;
             }
-            let from = self.owner(source).unwrap_or(stream);
-            let (Some((a, at)), Some((b, to))) =
-                (self.program.place(source), self.program.place(id))
-            else {
+            let owner = self.schedule.target_of(source).and_then(|t| streams.get(t));
+            let from = owner.copied().unwrap_or(stream);
+            let (Some((a, at)), Some((b, to))) = (program.place(source), program.place(id)) else {
                 return Err(Error::NotFound);
             };
             let desc = &node.desc;
             stream.copy(from, (a, Span { desc, offset: at }), (b, Span { desc, offset: to }))?;
         }
-        self.wait_for_others(split)?;
         Ok(stream)
-    }
-
-    /// What a split reads from another device's memory without a copy must be finished first.
-    fn wait_for_others(&self, split: &Split) -> Result<()> {
-        let mut waited = 0u16;
-        for i in split.first..split.end {
-            let Some(node) = self.program.graph().node(NodeId(i)) else { continue };
-            for s in node.src.iter().take_while(|s| !s.is_none()) {
-                let t = self.targets.get(s.index()).copied().unwrap_or(split.target);
-                let made = self.program.graph().node(*s).is_some_and(|n| n.op != Op::None);
-                if made && t != split.target && waited & (1 << (t % 16)) == 0 {
-                    waited |= 1 << (t % 16);
-                    if let Some(other) = self.streams.get(usize::from(t)) {
-                        other.synchronize()?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The stream of the device that made a node's data.
-    fn owner(&self, id: NodeId) -> Option<&'r Stream> {
-        let t = self.targets.get(id.index())?;
-        self.streams.get(usize::from(*t)).copied()
     }
 }

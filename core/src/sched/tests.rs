@@ -1,44 +1,13 @@
 use super::*;
 use crate::graph::{Builder, Flags};
-use crate::hal::{Buffer, Device, DeviceKind, Params};
+use crate::hal::{Buffer, Device, DeviceKind, Params, Stream};
 use crate::op::Kind;
 use crate::tensor::DType;
-use crate::testing::{Toy, floats};
+use crate::testing::{Late, Toy, World, floats};
 use core::sync::atomic::Ordering::SeqCst;
+use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
-
-struct Room {
-    nodes: Vec<Node>,
-    targets: Vec<u8>,
-    work: Vec<Work>,
-    locs: Vec<Loc>,
-    info: Vec<Info>,
-    splits: Vec<Split>,
-}
-
-impl Room {
-    fn new(n: usize, splits: usize) -> Self {
-        Self {
-            nodes: vec![Node::EMPTY; n],
-            targets: vec![0; n],
-            work: vec![Work::EMPTY; n],
-            locs: vec![Loc::ZERO; n],
-            info: vec![Info::EMPTY; n],
-            splits: vec![Split::default(); splits],
-        }
-    }
-    fn storage(&mut self) -> Storage<'_> {
-        Storage {
-            nodes: &mut self.nodes,
-            targets: &mut self.targets,
-            work: &mut self.work,
-            locs: &mut self.locs,
-            info: &mut self.info,
-            splits: &mut self.splits,
-        }
-    }
-}
 
 const ALL: &[Kind] = &[Kind::Add, Kind::Mul, Kind::Sqr, Kind::Sum, Kind::Cpy];
 
@@ -58,17 +27,24 @@ fn graph(nodes: &mut [Node]) -> (Graph<'_>, NodeId, NodeId) {
     (b.finish().unwrap(), x, y)
 }
 
-fn arenas(s: &Scheduler<'_, '_>, n: usize) -> Vec<Buffer<'static>> {
-    (0..n).map(|t| Buffer::new(s.arena_type(t).unwrap(), s.arena_size(t)).unwrap()).collect()
+fn arenas(s: &Scheduler<'_, '_>) -> Vec<Buffer<'static>> {
+    (0..s.streams.len())
+        .map(|t| Buffer::new(s.arena_type(t).unwrap(), s.arena_size(t)).unwrap())
+        .collect()
 }
 
-fn bind<'b>(user: &[Binding<'b>], arenas: &'b [Buffer<'static>]) -> Vec<Binding<'b>> {
-    let mut all = vec![Binding::NONE; usize::from(ARENAS) + arenas.len()];
-    all[..user.len()].copy_from_slice(user);
-    for (i, a) in arenas.iter().enumerate() {
-        all[usize::from(ARENAS) + i] = Binding::new(a);
-    }
-    all
+/// Joins what was split with new memory, and hands it to `f`.
+fn with<R>(
+    s: &Scheduler<'_, '_>,
+    user: &[Binding<'_>],
+    f: impl FnOnce(&mut Ready<'_>) -> R,
+) -> Result<R> {
+    let arenas = arenas(s);
+    let arenas: Vec<_> = arenas.iter().map(Binding::new).collect();
+    let schedule = s.schedule()?;
+    let mut room = vec![Binding::NONE; schedule.bindings()];
+    let mut ready = schedule.bind(user, &arenas, &mut room)?;
+    Ok(f(&mut ready))
 }
 
 fn run(gpu_ops: &'static [Kind], offload: bool) -> (Vec<Split>, Vec<Kind>, Vec<Kind>) {
@@ -86,7 +62,7 @@ fn run(gpu_ops: &'static [Kind], offload: bool) -> (Vec<Split>, Vec<Kind>, Vec<K
     let mut nodes = vec![Node::EMPTY; 16];
     let (graph, x, y) = graph(&mut nodes);
     let before = graph.fingerprint();
-    let mut room = Room::new(40, 8);
+    let mut room = Room::<40, 8>::new();
     let mut s =
         Scheduler::new(&streams, room.storage(), Options { offload, ..Options::DEFAULT }).unwrap();
     let mut first = None;
@@ -94,18 +70,19 @@ fn run(gpu_ops: &'static [Kind], offload: bool) -> (Vec<Split>, Vec<Kind>, Vec<K
     for _ in 0..3 {
         s.split(graph, &user).unwrap();
         assert_eq!(graph.fingerprint(), before, "the caller's graph is never changed");
-        let arenas = arenas(&s, 2);
-        let bound = bind(&user, &arenas);
-        let ready = s.bind(&bound).unwrap();
-        for _ in 0..10 {
-            ready.program().set_f32(s.node(x), &[1., 1., 1., 1.]).unwrap();
-            ready.run().unwrap();
-            ready.synchronize().unwrap();
-            let mut out = [0.0; 4];
-            ready.program().get_f32(s.node(y), &mut out).unwrap();
-            assert_eq!(out, [122., 145., 339., 393.]);
-        }
-        let splits = s.splits().to_vec();
+        let (x, y) = (s.schedule().unwrap().node(x), s.schedule().unwrap().node(y));
+        with(&s, &user, |ready| {
+            for _ in 0..33 {
+                ready.program().set_f32(x, &[1., 1., 1., 1.]).unwrap();
+                ready.run().unwrap();
+                ready.synchronize().unwrap();
+                let mut out = [0.0; 4];
+                ready.program().get_f32(y, &mut out).unwrap();
+                assert_eq!(out, [122., 145., 339., 393.]);
+            }
+        })
+        .unwrap();
+        let splits = s.schedule().unwrap().splits().to_vec();
         assert_eq!(*first.get_or_insert(splits.clone()), splits);
     }
     let take = |t: &Toy| t.computed.lock().unwrap()[..].iter().take(5).copied().collect();
@@ -150,7 +127,7 @@ fn nobody_can_is_an_error_and_the_scheduler_lives_on() {
     let cpu = Toy::leak("cpu", DeviceKind::Cpu, &[Kind::Mul]);
     let (a, b) = (gpu.open(&Params::default()).unwrap(), cpu.open(&Params::default()).unwrap());
     let streams = [&a, &b];
-    let mut room = Room::new(40, 8);
+    let mut room = Room::<40, 8>::new();
     let mut s = Scheduler::new(&streams, room.storage(), Options::DEFAULT).unwrap();
     let mut nodes = vec![Node::EMPTY; 8];
     let mut build = Builder::new(&mut nodes);
@@ -159,18 +136,23 @@ fn nobody_can_is_an_error_and_the_scheduler_lives_on() {
     let z = build.op(crate::op::Op::Sqr, &[y]);
     let graph = build.finish().unwrap();
     assert_eq!(s.split(graph, &[]), Err(Error::Unsupported { node: z, op: Kind::Sqr }));
-    let mut said = vec![];
-    s.explain(graph, z, |stream, yes| said.push((stream.device().name(), yes)));
-    assert_eq!(said, [("gpu", false), ("cpu", false)]);
+    let why = s.why(graph, z).to_string();
+    assert_eq!(why, "node 2 (SQR f32[4,1,1,1] -> f32): gpu can't, cpu can't");
+    // Nothing half-done can be bound.
+    assert!(s.schedule().is_err());
     let mut nodes = vec![Node::EMPTY; 8];
     let mut build = Builder::new(&mut nodes);
     let x = build.input(DType::F32, [4, 1, 1, 1]);
     let y = build.mul(x, x);
     assert_eq!(s.split(build.finish().unwrap(), &[]), Ok(()));
-    assert_eq!(s.target(y), Some(1));
+    assert_eq!(s.schedule().unwrap().target(y), Some(1));
     // No device at all is refused at once.
-    let mut room = Room::new(4, 2);
+    let mut room = Room::<4, 2>::new();
     assert!(Scheduler::new(&[], room.storage(), Options::DEFAULT).is_err());
+}
+
+fn targets<const K: usize>(s: &Scheduler<'_, '_>, nodes: [NodeId; K]) -> [Option<usize>; K] {
+    nodes.map(|n| s.schedule().unwrap().target(n))
 }
 
 #[test]
@@ -179,7 +161,7 @@ fn wishes_are_obeyed_or_refused() {
     let cpu = Toy::leak("cpu", DeviceKind::Cpu, ALL);
     let (a, b) = (gpu.open(&Params::default()).unwrap(), cpu.open(&Params::default()).unwrap());
     let streams = [&a, &b];
-    let mut room = Room::new(40, 8);
+    let mut room = Room::<40, 8>::new();
     let mut s = Scheduler::new(&streams, room.storage(), Options::DEFAULT).unwrap();
     let mut nodes = vec![Node::EMPTY; 8];
     let mut build = Builder::new(&mut nodes);
@@ -189,10 +171,10 @@ fn wishes_are_obeyed_or_refused() {
     let graph = build.finish().unwrap();
     s.wish(y, Some(1)).unwrap();
     s.split(graph, &[]).unwrap();
-    assert_eq!((s.target(y), s.target(z)), (Some(1), Some(1)));
+    assert_eq!(targets(&s, [y, z]), [Some(1), Some(1)]);
     s.wish(y, Some(0)).unwrap();
     s.split(graph, &[]).unwrap();
-    assert_eq!((s.target(y), s.target(z)), (Some(0), Some(1)));
+    assert_eq!(targets(&s, [y, z]), [Some(0), Some(1)]);
     s.wish(z, Some(0)).unwrap();
     assert_eq!(s.split(graph, &[]), Err(Error::Unsupported { node: z, op: Kind::Mul }));
     assert!(s.wish(z, Some(2)).is_err());
@@ -211,17 +193,38 @@ fn capacities_are_errors() {
     let y = build.add(x, x);
     build.mul(y, x);
     let graph = build.finish().unwrap();
-    for n in 0..3 {
-        let mut room = Room::new(n, 1);
-        let mut s = Scheduler::new(&streams, room.storage(), Options::DEFAULT).unwrap();
-        assert!(matches!(s.split(graph, &[]), Err(Error::Full { .. })));
+    fn full<const N: usize, const S: usize>(streams: &[&Stream], graph: Graph<'_>) -> Error {
+        let mut room = Room::<N, S>::new();
+        let mut s = Scheduler::new(streams, room.storage(), Options::DEFAULT).unwrap();
+        let error = s.split(graph, &[]).unwrap_err();
+        assert_eq!(s.split(graph, &[]), Err(error), "still usable, to the same end");
+        error
     }
-    let mut room = Room::new(3, 0);
-    let mut s = Scheduler::new(&streams, room.storage(), Options::DEFAULT).unwrap();
-    assert!(matches!(s.split(graph, &[]), Err(Error::Full { what: What::Splits, .. })));
-    let mut room = Room::new(3, 1);
+    let nodes = |have| Error::Full { what: What::Nodes, need: 3, have };
+    assert_eq!(full::<0, 1>(&streams, graph), nodes(0));
+    assert_eq!(full::<2, 1>(&streams, graph), nodes(2));
+    let splits = Error::Full { what: What::Splits, need: 1, have: 0 };
+    assert_eq!(full::<3, 0>(&streams, graph), splits);
+    let mut room = Room::<3, 1>::new();
     let mut s = Scheduler::new(&streams, room.storage(), Options::DEFAULT).unwrap();
     assert!(s.split(graph, &[]).is_ok());
+    // More slots than there are numbers, too little memory, too little room for bindings.
+    let many = [Binding::NONE; 254];
+    assert!(matches!(s.split(graph, &many), Err(Error::Invalid { value: 254, .. })));
+    s.split(graph, &many[..253]).unwrap();
+    let schedule = s.schedule().unwrap();
+    let short = Buffer::new(s.arena_type(0).unwrap(), s.arena_size(0) - 1).unwrap();
+    let mut room = [Binding::NONE; 255];
+    let small = schedule.bind(&[], &[Binding::new(&short)], &mut room).unwrap_err();
+    assert_eq!(small, Error::Full { what: What::Arena, need: 128, have: 127 });
+    let mut room = [Binding::NONE; 254];
+    let small = schedule.bind(&[], &[Binding::new(&short)], &mut room).unwrap_err();
+    assert_eq!(small, Error::Full { what: What::Plan, need: 255, have: 254 });
+    for copies in [0, MAX_COPIES + 1] {
+        let mut room = Room::<3, 1>::new();
+        let options = Options { copies, ..Options::DEFAULT };
+        assert!(Scheduler::new(&streams, room.storage(), options).is_err());
+    }
 }
 
 #[test]
@@ -243,29 +246,31 @@ fn a_cache_written_by_one_device_is_read_fresh_by_another() {
     let after = build.op(crate::op::Op::Sqr, &[kv]);
     build.output(after);
     let graph = build.finish().unwrap();
-    let mut room = Room::new(40, 8);
+    let mut room = Room::<40, 8>::new();
     let mut s = Scheduler::new(&streams, room.storage(), Options::DEFAULT).unwrap();
     s.split(graph, &user).unwrap();
-    let arenas = arenas(&s, 2);
-    let bound = bind(&user, &arenas);
-    let ready = s.bind(&bound).unwrap();
-    ready.program().set_f32(s.node(x), &[5., 6., 7., 8.]).unwrap();
-    let mut seen = vec![];
-    ready
-        .run_watched(
-            |id| ready.program().graph().node(id).unwrap().flags.has(Flags::OUTPUT),
-            |p, id| {
+    let x = s.schedule().unwrap().node(x);
+    with(&s, &user, |ready| {
+        let schedule = *ready.schedule();
+        ready.program().set_f32(x, &[5., 6., 7., 8.]).unwrap();
+        let mut seen = vec![];
+        let output = |id| graph.node(id).unwrap().flags.has(Flags::OUTPUT);
+        ready
+            .run_watched(output, |p, id| {
                 let mut v = [0.0; 4];
-                p.get_f32(id, &mut v).unwrap();
-                seen.push(v);
+                p.get_f32(schedule.node(id), &mut v).unwrap();
+                seen.push((id, v));
                 true
-            },
-        )
-        .unwrap();
-    assert_eq!(seen, [[1., 4., 9., 16.], [25., 36., 49., 64.]]);
-    assert!(gpu.copied_in.load(SeqCst) >= 32);
-    let stopped = ready.run_watched(|_| true, |_, _| false);
-    assert_eq!(stopped, Err(Error::Cancelled));
+            })
+            .unwrap();
+        assert_eq!(seen, [(before, [1., 4., 9., 16.]), (after, [25., 36., 49., 64.])]);
+        assert!(gpu.copied_in.load(SeqCst) >= 32);
+        let stopped = ready.run_watched(|_| true, |_, _| false);
+        assert_eq!(stopped, Err(Error::Cancelled));
+        ready.begin().unwrap();
+        ready.run_watched(|_| true, |_, _| true).unwrap();
+    })
+    .unwrap();
 }
 
 #[test]
@@ -273,7 +278,7 @@ fn memory_is_known_before_it_is_taken_and_failing_to_get_it_is_survivable() {
     let gpu = Toy::leak("gpu", DeviceKind::Gpu, ALL);
     let g = gpu.open(&Params::default()).unwrap();
     let streams = [&g];
-    let mut room = Room::new(40, 8);
+    let mut room = Room::<40, 8>::new();
     let mut s = Scheduler::new(&streams, room.storage(), Options::DEFAULT).unwrap();
     gpu.budget.store(1 << 20, SeqCst);
     for (len, fits) in [(1000usize, true), (1 << 19, false), (1000, true)] {
@@ -287,4 +292,158 @@ fn memory_is_known_before_it_is_taken_and_failing_to_get_it_is_survivable() {
         let got = Buffer::new(s.arena_type(0).unwrap(), s.arena_size(0));
         assert_eq!(got.is_ok(), fits);
     }
+}
+
+#[test]
+fn what_was_reserved_is_kept_for_smaller_graphs() {
+    let cpu = Toy::leak("cpu", DeviceKind::Cpu, ALL);
+    let c = cpu.open(&Params::default()).unwrap();
+    let streams = [&c];
+    let mut room = Room::<8, 2>::new();
+    let mut s = Scheduler::new(&streams, room.storage(), Options::DEFAULT).unwrap();
+    let of = |len: usize, nodes: &mut [Node]| {
+        let mut build = Builder::new(nodes);
+        let x = build.input(DType::F32, [len, 1, 1, 1]);
+        let y = build.mul(x, x);
+        build.output(y);
+        build.finish().unwrap().len()
+    };
+    let (mut large, mut small) = ([Node::EMPTY; 2], [Node::EMPTY; 2]);
+    (of(1024, &mut large), of(16, &mut small));
+    let (large, small) = (Graph::check(&large).unwrap(), Graph::check(&small).unwrap());
+    s.reserve(large, &[]).unwrap();
+    let most = s.arena_size(0);
+    // The same graph object, reserved and split again and again.
+    for _ in 0..3 {
+        s.split(small, &[]).unwrap();
+        assert_eq!(s.arena_size(0), most);
+        s.reserve(large, &[]).unwrap();
+        assert_eq!(s.arena_size(0), most);
+    }
+    s.reset();
+    s.split(small, &[]).unwrap();
+    assert!(s.arena_size(0) < most);
+}
+
+/// What [`graph`] gives.
+fn expected(x: f32) -> [f32; 4] {
+    let w = [[1., 10., 1.], [2., 10., 1.], [3., 10., 2.], [4., 10., 2.]];
+    w.map(|[w0, w1, w2]: [f32; 3]| (x * w0 + w1) * (x * w0 + w1) * w2 + x)
+}
+
+/// Queues eight runs with inputs 0, 1, 2, … and reads the result of each only when the next one is queued, where copies
+/// allow it. Returns the most that was ever waiting when a run began.
+fn overlapping(events: bool, asynchronous: bool, copies: usize, both_late: bool) -> usize {
+    let world = World::leak();
+    let gpu = Late::leak(world, "late0", 0, events, asynchronous);
+    let cpu = Toy::with("cpu", DeviceKind::Cpu, ALL, |t| t.host = true);
+    let second = Late::leak(world, "late1", 1, events, asynchronous);
+    let other: &'static dyn Device = if both_late { second } else { cpu };
+    let open = |d: &'static dyn Device| d.open(&Params::default()).unwrap();
+    let (a, b, c) = (open(gpu), open(second), open(cpu));
+    // Inputs start in the memory of the last one, where the host writes them without waiting for anybody.
+    let streams: &[&Stream] = if both_late { &[&a, &b, &c] } else { &[&a, &c] };
+    let fill = |d: &'static dyn Device, data: &[f32]| {
+        let buffer = Buffer::new(d.buffer_type(), data.len() * 4).unwrap();
+        buffer.write(0, &data.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>()).unwrap();
+        buffer
+    };
+    // First on one device, then on the other.
+    let (one, two) =
+        (fill(gpu, &[1., 2., 3., 4., 10., 10., 10., 10.]), fill(other, &[1., 1., 2., 2.]));
+    let user = [Binding::NONE, Binding::new(&one), Binding::new(&two)];
+    let mut nodes = vec![Node::EMPTY; 16];
+    let (graph, x, y) = graph(&mut nodes);
+    let mut room = Room::<40, 8>::new();
+    let options = Options { copies, ..Options::DEFAULT };
+    let mut s = Scheduler::new(streams, room.storage(), options).unwrap();
+    s.split(graph, &user).unwrap();
+    let (x, y) = (s.schedule().unwrap().node(x), s.schedule().unwrap().node(y));
+    let most = with(&s, &user, |ready| {
+        let mut most = 0;
+        // Results in order.
+        for i in 0..8 {
+            ready.begin().unwrap().set_f32(x, &[i as f32; 4]).unwrap();
+            ready.run().unwrap();
+            let mut out = [0.0; 4];
+            ready.program().get_f32(y, &mut out).unwrap();
+            assert_eq!(out, expected(i as f32), "run {i}");
+        }
+        // Only the last one's result.
+        for i in 0..8 {
+            let program = ready.begin().unwrap();
+            most = most.max(world.pending());
+            program.set_f32(x, &[i as f32; 4]).unwrap();
+            ready.run().unwrap();
+        }
+        ready.synchronize().unwrap();
+        let mut out = [0.0; 4];
+        ready.program().get_f32(y, &mut out).unwrap();
+        assert_eq!(out, expected(7.0));
+        most
+    })
+    .unwrap();
+    drop((one, two));
+    assert_eq!(gpu.living.load(SeqCst), 0, "buffers and events are given back");
+    most
+}
+
+#[test]
+fn runs_overlap_and_give_the_same() {
+    // One copy: nothing is under way when the next run begins.
+    for (events, asynchronous) in [(true, true), (false, true), (true, false), (false, false)] {
+        assert_eq!(overlapping(events, asynchronous, 1, true), 0, "{events} {asynchronous}");
+    }
+    // Devices that queue everything: with two copies one whole run is under way, with four three.
+    let two = overlapping(true, true, 2, true);
+    let four = overlapping(true, true, 4, true);
+    assert!(two > 0 && four == 3 * two, "{two} {four}");
+    // Without events or asynchronous copies it is slower and right.
+    assert_eq!(overlapping(false, true, 3, true), 0);
+    overlapping(true, false, 3, true);
+    overlapping(false, false, 3, true);
+    // A CPU behind it waits for its part of the run, but the rest of the queue may go on.
+    for copies in 1..=4 {
+        for (events, asynchronous) in [(true, true), (false, true), (true, false)] {
+            overlapping(events, asynchronous, copies, false);
+        }
+    }
+}
+
+#[test]
+fn host_inputs_are_on_their_way_while_the_last_run_computes() {
+    let world = World::leak();
+    let gpu = Late::leak(world, "late", 0, true, true);
+    let cpu = Toy::with("cpu", DeviceKind::Cpu, ALL, |t| t.host = true);
+    let (a, b) = (gpu.open(&Params::default()).unwrap(), cpu.open(&Params::default()).unwrap());
+    let streams = [&a, &b];
+    let mut build_nodes = [Node::EMPTY; 4];
+    let mut build = Builder::new(&mut build_nodes);
+    let x = build.input(DType::F32, [4, 1, 1, 1]);
+    let y = build.op(crate::op::Op::Sqr, &[x]);
+    build.output(y);
+    let graph = build.finish().unwrap();
+    let mut room = Room::<8, 2>::new();
+    let options = Options { copies: 2, ..Options::DEFAULT };
+    let mut s = Scheduler::new(&streams, room.storage(), options).unwrap();
+    s.wish(y, Some(0)).unwrap();
+    s.split(graph, &[]).unwrap();
+    let schedule = s.schedule().unwrap();
+    assert_eq!(schedule.part(1).turning, 2 * 64, "two places for the input");
+    let split = schedule.splits()[0];
+    let transfers: Vec<_> = schedule.transfers(&split).collect();
+    assert_eq!(transfers, [(x, 1, 16)]);
+    let (x, y) = (schedule.node(x), schedule.node(y));
+    with(&s, &[], |ready| {
+        for i in 0..2 {
+            ready.begin().unwrap().set_f32(x, &[i as f32 + 2.0; 4]).unwrap();
+            ready.run().unwrap();
+        }
+        // An upload and a square, twice: nothing has been waited for.
+        assert_eq!(world.pending(), 4);
+        let mut out = [0.0; 4];
+        ready.program().get_f32(y, &mut out).unwrap();
+        assert_eq!(out, [9.0; 4]);
+    })
+    .unwrap();
 }

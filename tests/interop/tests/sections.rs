@@ -2,11 +2,10 @@
 
 mod common;
 
-use dinrail_core::graph::{GraphBuf, Node};
+use dinrail_core::graph::GraphBuf;
 use dinrail_core::hal::{Backend, Buffer, Device, Params, Stream};
-use dinrail_core::plan::{Loc, Work};
 use dinrail_core::program::Binding;
-use dinrail_core::sched::{ARENAS, Info, Options, Scheduler, Split, Storage};
+use dinrail_core::sched::{Options, Room, Scheduler};
 use dinrail_core::tensor::DType;
 use dinrail_interop as interop;
 
@@ -38,18 +37,8 @@ fn two_devices_share_a_graph() {
     let mut results = Vec::new();
     // All on one, all on the other, and mixed so that views and sources cross.
     for wishes in [&[][..], &[(y, 1), (c, 1), (z, 1), (out, 1)], &[(c, 1)], &[(y, 1), (z, 1)]] {
-        let (mut nodes, mut targets) = ([Node::EMPTY; N], [0; N]);
-        let (mut work, mut locs) = ([Work::EMPTY; N], [Loc::ZERO; N]);
-        let (mut info, mut splits) = ([Info::EMPTY; N], [Split::default(); N]);
-        let storage = Storage {
-            nodes: &mut nodes,
-            targets: &mut targets,
-            work: &mut work,
-            locs: &mut locs,
-            info: &mut info,
-            splits: &mut splits,
-        };
-        let mut s = Scheduler::new(&streams, storage, Options::DEFAULT).unwrap();
+        let mut room = Room::<N, N>::new();
+        let mut s = Scheduler::new(&streams, room.storage(), Options::DEFAULT).unwrap();
         for (node, target) in wishes {
             s.wish(*node, Some(*target)).unwrap();
         }
@@ -59,15 +48,16 @@ fn two_devices_share_a_graph() {
         let mut host = Aligned([0; 4096]);
         let one = Buffer::new(foreign.buffer_type(), s.arena_size(0).max(64)).unwrap();
         let two = Buffer::from_bytes_mut(ours.buffer_type(), &mut host.0);
-        let mut bindings = vec![Binding::NONE; usize::from(ARENAS)];
-        bindings.extend([Binding::new(&one), Binding::new(&two)]);
-        let ready = s.bind(&bindings).unwrap();
+        let schedule = s.schedule().unwrap();
+        let mut bindings = vec![Binding::NONE; schedule.bindings()];
+        let arenas = [Binding::new(&one), Binding::new(&two)];
+        let mut ready = schedule.bind(&[], &arenas, &mut bindings).unwrap();
         for _ in 0..3 {
-            ready.program().set_f32(s.node(x), &xs).unwrap();
+            ready.program().set_f32(schedule.node(x), &xs).unwrap();
             ready.run().unwrap();
             ready.synchronize().unwrap();
             let mut got = vec![0.0; 24];
-            ready.program().get_f32(s.node(out), &mut got).unwrap();
+            ready.program().get_f32(schedule.node(out), &mut got).unwrap();
             results.push(got);
         }
     }
