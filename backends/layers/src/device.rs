@@ -2,7 +2,7 @@
 
 use crate::handle::{end, inner, keep};
 use crate::{Call, Hook, Kind, Layer};
-use dinrail_core::error::Result;
+use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::{
     Buffer, BufferType, Caps, Device, DeviceKind, Event, Key, Memory, Params, Query, Raw, Stream,
 };
@@ -30,7 +30,13 @@ impl<H: Hook> Device for Layer<H> {
 
     /// Transfers wait for the queue: core's defaults for them are what a layer uses.
     fn caps(&self) -> Caps {
-        self.device.caps()
+        let caps = self.device.caps();
+        let walled = self.hook.is_walled();
+        Caps {
+            host_buffer: caps.host_buffer && !walled,
+            buffer_from_host: caps.buffer_from_host && !walled,
+            ..caps
+        }
     }
 
     fn id(&self) -> Option<&str> {
@@ -47,11 +53,11 @@ impl<H: Hook> Device for Layer<H> {
     }
 
     fn host_buffer_type(&'static self) -> Option<&'static dyn BufferType> {
-        self.device.host_buffer_type()
+        self.device.host_buffer_type().filter(|_| !self.hook.is_walled())
     }
 
     fn extra_buffer_type(&'static self, i: usize) -> Option<&'static dyn BufferType> {
-        self.device.extra_buffer_type(i)
+        self.device.extra_buffer_type(i).filter(|_| !self.hook.is_walled())
     }
 
     fn buffer_from_host<'m>(
@@ -59,6 +65,9 @@ impl<H: Hook> Device for Layer<H> {
         bytes: &'m [u8],
         max_tensor: usize,
     ) -> Result<Buffer<'m>> {
+        if self.hook.is_walled() {
+            return Err(Error::NotOffered { function: "buffer_from_host" });
+        }
         let call = Call::transfer(Kind::FromHost, 0, bytes.len());
         self.around(call, || self.device.buffer_from_host(bytes, max_tensor))
     }
@@ -75,7 +84,8 @@ impl<H: Hook> Device for Layer<H> {
     }
 
     fn supports_buffer_type(&self, ty: &dyn BufferType) -> bool {
-        core::ptr::addr_eq(ty, self) || self.device.supports_buffer_type(ty)
+        core::ptr::addr_eq(ty, self)
+            || !self.hook.is_walled() && self.device.supports_buffer_type(ty)
     }
 
     fn offload(&self, query: &Query<'_>) -> bool {

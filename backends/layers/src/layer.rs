@@ -31,6 +31,11 @@ pub trait Hook: Sync {
         stream.compute(program)
     }
 
+    /// Whether the device may use no memory but the layer's own.
+    fn is_walled(&self) -> bool {
+        false
+    }
+
     /// Bytes to allocate in front of and behind every buffer.
     fn margin(&self) -> usize {
         0

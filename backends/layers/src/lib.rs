@@ -4,9 +4,10 @@
 //! |---|---|
 //! | [`Trace`] | tells a callback, or a [`Recorder`] of fixed size, about every call |
 //! | [`Fault`] | fails the n-th call of a chosen kind, and works otherwise |
+//! | [`Wall`] | lets the device use no memory but its own, like a graphics card |
 //! | [`Validate`] | checks that the device keeps its contract: sentinels round buffers, memory that nothing may write, results that nobody wrote, answers of `supports` that don't hold |
 //!
-//! All three are one [`Layer`] with different hooks; write a [`Hook`] of your own for another one. A layer needs `alloc`: it
+//! All of them are one [`Layer`] with different hooks; write a [`Hook`] of your own for another one. A layer needs `alloc`: it
 //! keeps the wrapped device's handles in boxes.
 //!
 //! ```
@@ -47,9 +48,11 @@ mod layer;
 mod stream;
 mod trace;
 mod validate;
+mod wall;
 
 pub use call::{Call, Kind};
 pub use fault::Fault;
 pub use layer::{Hook, Layer};
 pub use trace::{Recorder, Sink, Trace};
 pub use validate::{Validate, Violation};
+pub use wall::Wall;

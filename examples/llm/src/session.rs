@@ -12,6 +12,8 @@ mod inputs;
 mod memory;
 #[cfg(feature = "std")]
 mod packed;
+#[cfg(feature = "std")]
+pub mod split;
 
 pub use batches::{Batches, Storage};
 #[cfg(feature = "std")]
@@ -220,19 +222,100 @@ impl<'a> Session<'a> {
     }
 
     fn check(&self, tokens: &[u32], have: usize) -> Result<(), Error> {
-        if tokens.is_empty() {
-            return Err(Error::Empty);
-        }
-        if have != self.vocab {
-            return Err(Error::Logits { need: self.vocab, have });
-        }
-        if let Some(&id) = tokens.iter().find(|&&id| id as usize >= self.vocab) {
-            return Err(Error::Token { id, vocab: self.vocab });
-        }
-        if tokens.len() > self.left() {
-            let (used, new, context) = (self.used, tokens.len(), self.context);
-            return Err(Error::ContextFull { used, new, context });
-        }
-        Ok(())
+        check(tokens, have, self.vocab, self.used, self.context)
+    }
+}
+
+/// Whether these tokens can be evaluated.
+fn check(
+    tokens: &[u32],
+    have: usize,
+    vocab: usize,
+    used: usize,
+    context: usize,
+) -> Result<(), Error> {
+    if tokens.is_empty() {
+        return Err(Error::Empty);
+    }
+    if have != vocab {
+        return Err(Error::Logits { need: vocab, have });
+    }
+    if let Some(&id) = tokens.iter().find(|&&id| id as usize >= vocab) {
+        return Err(Error::Token { id, vocab });
+    }
+    if tokens.len() > context - used {
+        return Err(Error::ContextFull { used, new: tokens.len(), context });
+    }
+    Ok(())
+}
+
+/// What can be asked of a conversation, on however many devices it is.
+pub trait Evaluate {
+    /// As [`Session::eval_with`].
+    ///
+    /// # Errors
+    /// As there.
+    fn eval_with(
+        &mut self,
+        tokens: &[u32],
+        logits: &mut [f32],
+        progress: &mut dyn FnMut(usize) -> Next,
+    ) -> Result<(), Error>;
+
+    /// As [`Session::eval`].
+    ///
+    /// # Errors
+    /// As there.
+    fn eval(&mut self, tokens: &[u32], logits: &mut [f32]) -> Result<(), Error> {
+        self.eval_with(tokens, logits, &mut |_| Next::Go)
+    }
+
+    /// Positions in use.
+    fn used(&self) -> usize;
+
+    /// Positions in all.
+    fn context(&self) -> usize;
+
+    /// Number of logits.
+    fn vocab(&self) -> usize;
+
+    /// Keeps the first `n` positions and forgets the others; more than there are changes nothing.
+    fn keep(&mut self, n: usize);
+
+    /// Forgets everything.
+    fn reset(&mut self) {
+        self.keep(0);
+    }
+
+    /// Positions that are left.
+    fn left(&self) -> usize {
+        self.context() - self.used()
+    }
+}
+
+impl Evaluate for Session<'_> {
+    fn eval_with(
+        &mut self,
+        tokens: &[u32],
+        logits: &mut [f32],
+        progress: &mut dyn FnMut(usize) -> Next,
+    ) -> Result<(), Error> {
+        Session::eval_with(self, tokens, logits, progress)
+    }
+
+    fn used(&self) -> usize {
+        Session::used(self)
+    }
+
+    fn context(&self) -> usize {
+        Session::context(self)
+    }
+
+    fn vocab(&self) -> usize {
+        Session::vocab(self)
+    }
+
+    fn keep(&mut self, n: usize) {
+        Session::keep(self, n);
     }
 }

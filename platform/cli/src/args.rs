@@ -5,12 +5,53 @@ use std::ffi::OsString;
 /// Where to run.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Placement {
-    /// Device to run on, by name or kind (gpu, igpu, cpu, accel), instead of the best one
-    #[arg(long, value_name = "NAME")]
+    /// Device to run on, by name or kind (gpu, igpu, cpu, accel), instead of the best one; several share the layers
+    #[arg(long, value_name = "NAME[,NAME]")]
     pub device: Option<String>,
+    /// How many of the model's layers go to the devices, counted from the end, where the output is one more; the CPU has
+    /// the others
+    #[arg(long, visible_alias = "n-gpu-layers", value_name = "N", value_parser = layers, allow_negative_numbers = true)]
+    pub gpu_layers: Option<usize>,
+    /// Shares of the devices in these layers, in their order; by free memory if left out
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = amount, allow_negative_numbers = true)]
+    pub tensor_split: Vec<f32>,
+    /// Never lets a device compute products of weights that it would have to fetch
+    #[arg(long, visible_alias = "no-op-offload")]
+    pub no_offload: bool,
+    /// Leaves weights as they are in the file, also where the device has memory that re-orders them for its kernels
+    #[arg(long)]
+    pub no_repack: bool,
+    /// Batches of a prompt that may be under way at a time on several devices
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = copies, allow_negative_numbers = true)]
+    pub copies: usize,
+    /// Shows what is computed where, what is copied, and the memory that it takes, before any is taken
+    #[arg(long)]
+    pub split: bool,
+    /// Gives each device but the CPU memory of its own, as if it were a graphics card: to try splits without one
+    #[arg(long)]
+    pub apart: bool,
     /// Threads, for devices that use the host's
     #[arg(short, long, value_name = "T", value_parser = count, allow_negative_numbers = true)]
     pub threads: Option<usize>,
+}
+
+/// A number of layers, or all.
+///
+/// # Errors
+/// What to give instead.
+pub fn layers(text: &str) -> Result<usize, String> {
+    match text {
+        "all" | "auto" => Ok(usize::MAX),
+        _ => count(text).map_err(|e| format!("{e}, or all")),
+    }
+}
+
+fn copies(text: &str) -> Result<usize, String> {
+    let most = dinrail::sched::MAX_COPIES;
+    match text.parse() {
+        Ok(n) if (1..=most).contains(&n) => Ok(n),
+        _ => Err(format!("give a number from 1 to {most}")),
+    }
 }
 
 /// A number of something: whole, 0 or more.

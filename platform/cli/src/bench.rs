@@ -3,10 +3,10 @@
 use crate::args::{self, Placement};
 use crate::engine::{self, Model};
 use crate::output::{self, Align, Progress, Table};
-use crate::{Error, Result, registry, run};
-use dinrail::program::Binding;
+use crate::team::Team;
+use crate::{Error, Result, run};
 use dinrail_llm::sampler::Rng;
-use dinrail_llm::session::{self, Memory, Next, Options, Session};
+use dinrail_llm::session::{self, Evaluate, Next, Options};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -29,8 +29,6 @@ pub struct Args {
     place: Placement,
     #[command(flatten)]
     load: crate::load::Choice,
-    #[command(flatten)]
-    repack: engine::Repack,
     /// Repetitions of each test
     #[arg(short, long, visible_alias = "repetitions", value_name = "REPS", default_value_t = 5,
         value_parser = args::count, allow_negative_numbers = true)]
@@ -82,30 +80,31 @@ pub fn run(args: &Args) -> Result {
     }
     run::catch_interrupt();
     args.load.load_aloud(args.json);
-    let chosen = registry::chosen(args.place.device.as_deref())?;
-    let device = chosen.device;
-    let stream = chosen.open(args.place.threads)?;
+    drop(Team::new(&args.place)?.open(args.place.threads)?);
     let threads = args.place.threads.unwrap_or_else(default_threads);
     let model = Model::open(&args.model)?;
     let file = model.file()?;
-    let weights = engine::weights(device, &file, args.json)?;
     let context = args.prompt.max(args.tokens);
     let options = Options { batch: args.batch.max(1), ..Options::context(context) };
-    let packed = engine::packed(device, &model, &file, &args.repack)?;
-    let mut memory = Memory::with_packed(file.header(), &stream, &options, packed)
-        .map_err(|e| run::too_large(&model, &e, "smaller -p and -n take less"))?;
+    let large = "smaller -p and -n take less";
     let elements: u64 = file.tensors().map(|t| t.ne.iter().product::<u64>()).sum();
-    let mut bindings = [Binding::NONE; session::BINDINGS];
-    let mut session = memory
-        .session(&stream, file.header(), &weights, &mut bindings)
-        .map_err(|e| run::unusable(&model, &e))?;
-
-    let tests = [(args.prompt, 0), (0, args.tokens)];
     let mut outcomes = Vec::new();
-    for (prompt, tokens) in tests.into_iter().filter(|(p, n)| p + n > 0) {
-        let seconds = measure(&mut session, prompt, tokens, args)?;
-        outcomes.push(Outcome { prompt, tokens, seconds });
-    }
+    let at = engine::with_session(
+        &model,
+        &file,
+        &args.place,
+        &options,
+        args.json,
+        large,
+        |session, at| {
+            let tests = [(args.prompt, 0), (0, args.tokens)];
+            for (prompt, tokens) in tests.into_iter().filter(|(p, n)| p + n > 0) {
+                let seconds = measure(session, prompt, tokens, args)?;
+                outcomes.push(Outcome { prompt, tokens, seconds });
+            }
+            Ok(at.clone())
+        },
+    )?;
     if args.json {
         let rows: Vec<serde_json::Value> = outcomes
             .iter()
@@ -121,8 +120,9 @@ pub fn run(args: &Args) -> Result {
                     "samples_ts": o.speeds().collect::<Vec<_>>(),
                     "n_threads": threads,
                     "n_batch": args.batch,
-                    "device": device.name(),
-                    "level": device.level(),
+                    "device": at.name,
+                    "level": at.level,
+                    "n_gpu_layers": args.place.gpu_layers,
                     "model": args.model.display().to_string(),
                     "model_size": file.as_bytes().len(),
                     "model_n_params": elements,
@@ -144,8 +144,8 @@ pub fn run(args: &Args) -> Result {
         table.row(vec![
             args.model.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             output::bytes(file.as_bytes().len() as u64),
-            device.name().to_owned(),
-            device.level().to_owned(),
+            at.name.clone(),
+            at.level.to_owned(),
             threads.to_string(),
             o.name(),
             format!("{:.2} ± {:.2}", mean(o.speeds()), deviation(o.speeds())),
@@ -161,7 +161,7 @@ fn default_threads() -> usize {
 
 /// Seconds of each repetition, after one that warms everything up.
 fn measure(
-    session: &mut Session<'_>,
+    session: &mut dyn Evaluate,
     prompt: usize,
     tokens: usize,
     args: &Args,
@@ -176,8 +176,8 @@ fn measure(
         session.reset();
         let start = Instant::now();
         if prompt > 0 {
-            let go = |_| if run::stopped() { Next::Stop } else { Next::Go };
-            match session.eval_with(&ids, &mut logits, go) {
+            let mut go = |_| if run::stopped() { Next::Stop } else { Next::Go };
+            match session.eval_with(&ids, &mut logits, &mut go) {
                 Err(session::Error::Core(dinrail::Error::Cancelled)) => {
                     return Err(Error::Interrupted);
                 }

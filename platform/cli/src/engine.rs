@@ -1,11 +1,15 @@
 //! A model on a device: from a path to something that evaluates tokens.
 
+use crate::args::Placement;
 use crate::output::{self, Progress};
+use crate::team::{self, Team};
 use crate::{Error, Result};
 use dinrail::hal::{Buffer, Device, Stream, Usage};
 use dinrail::host::map::Mapped;
+use dinrail::program::Binding;
 use dinrail_gguf::{Error as GgufError, File, STACK_SCRATCH};
-use dinrail_llm::session::{self, Packed};
+use dinrail_llm::model::Config;
+use dinrail_llm::session::{self, Evaluate, Memory, Packed, split};
 use std::path::{Path, PathBuf};
 
 /// A model file: where it is, and its bytes.
@@ -103,9 +107,9 @@ pub fn packed(
     device: &'static dyn Device,
     model: &Model,
     file: &File<'_>,
-    choice: &Repack,
+    place: &Placement,
 ) -> Result<Option<Packed>> {
-    if choice.no_repack {
+    if place.no_repack {
         return Ok(None);
     }
     Packed::new(device, file.header(), file.as_bytes()).map_err(|e| match e {
@@ -116,39 +120,116 @@ pub fn packed(
     })
 }
 
-/// Whether to store weights in another order.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub struct Repack {
-    /// Leaves weights as they are in the file, also where the device has memory that re-orders them for its kernels
-    #[arg(long)]
-    no_repack: bool,
+/// Where a model is about to run.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The devices, in words.
+    pub name: String,
+    /// Instruction level of the host's.
+    pub level: &'static str,
+    /// Matrices that were stored in another order, and their bytes.
+    pub packed: Option<(usize, usize)>,
+}
+
+/// Runs `f` on a session of a model: on one device, or split over several. `large` is what to do about sizes that are
+/// too large.
+///
+/// # Errors
+/// Whatever is wrong with file, devices or sizes, and what `f` gives.
+pub fn with_session<R>(
+    model: &Model,
+    file: &File<'_>,
+    place: &Placement,
+    options: &session::Options,
+    quiet: bool,
+    large: &str,
+    f: impl FnOnce(&mut dyn Evaluate, &Place) -> Result<R>,
+) -> Result<R> {
+    let team = Team::new(place)?;
+    let streams = team.open(place.threads)?;
+    let header = file.header();
+    if let (Some(one), [stream], false) = (team.alone(), streams.as_slice(), place.split) {
+        let weights = weights(one.device, file, quiet)?;
+        let packed = packed(one.device, model, file, place)?;
+        let mut memory = Memory::with_packed(header, stream, options, packed)
+            .map_err(|e| too_large(model, &e, large))?;
+        let at = Place {
+            name: one.device.name().to_owned(),
+            level: one.device.level(),
+            packed: memory.packed().map(|p| (p.matrices(), p.bytes())),
+        };
+        let mut bindings = [Binding::NONE; session::BINDINGS];
+        let mut session = memory
+            .session(stream, header, &weights, &mut bindings)
+            .map_err(|e| unusable(model, &e))?;
+        return f(&mut session, &at);
+    }
+    let streams: Vec<&Stream> = streams.iter().collect();
+    let host = team.host();
+    let bytes = weights(host.device, file, quiet)?;
+    let layers = Config::read(header).map_err(|e| model.wrong(e))?.layers;
+    let placement = team.placement(place, layers);
+    let mut memory = split::Memory::new(header, &streams, bytes.buffer_type(), options, placement)
+        .map_err(|e| too_large(model, &e, large))?;
+    if place.split {
+        memory.show(&streams, &bytes, 1, team::show).map_err(|e| unusable(model, &e))?;
+    }
+    let mut progress = None;
+    memory
+        .allocate(&streams, file.as_bytes(), |done, all| {
+            progress
+                .get_or_insert_with(|| Progress::new("loading", all as u64, quiet))
+                .at(done as u64);
+        })
+        .map_err(|e| too_large(model, &e, large))?;
+    drop(progress);
+    let mut room = Vec::new();
+    let mut session =
+        memory.session(&streams, &bytes, &mut room).map_err(|e| unusable(model, &e))?;
+    f(&mut session, &Place { name: team.name(), level: host.device.level(), packed: None })
+}
+
+/// An error of sizes, with what to do where those that were asked for are too large.
+pub fn too_large(model: &Model, e: &session::Error, what_to_do: &str) -> Error {
+    match e {
+        session::Error::Core(
+            dinrail::Error::OutOfMemory { .. }
+            | dinrail::Error::Size(_)
+            | dinrail::Error::Node { .. }
+            | dinrail::Error::Full { .. },
+        ) => model.wrong(format_args!("{e}; {what_to_do}")),
+        _ => model.wrong(e),
+    }
+}
+
+/// An error of making a session: the file and the device don't go together.
+pub fn unusable(model: &Model, e: &session::Error) -> Error {
+    match e {
+        session::Error::Core(dinrail::Error::Misaligned { align, .. }) => {
+            model.wrong(format_args!(
+                "a tensor does not lie at a multiple of {align} bytes: convert the model anew with a general.alignment \
+                 of 32"
+            ))
+        }
+        _ => model.wrong(e),
+    }
 }
 
 /// One line about what will be run.
-pub fn headline(
-    model: &Model,
-    file: &File<'_>,
-    stream: &Stream,
-    packed: Option<&Packed>,
-) -> String {
+pub fn headline(model: &Model, file: &File<'_>, place: &Place) -> String {
     let name = file.str("general.name").map(output::printable);
-    let device = stream.device();
-    let level = match device.level() {
+    let level = match place.level {
         "" => String::new(),
         level => format!(" ({level})"),
     };
     let path = model.path().display().to_string();
-    let packed = packed.map_or(String::new(), |p| {
-        format!(
-            ", of which {} in {} matrices re-ordered",
-            output::bytes(p.bytes() as u64),
-            p.matrices()
-        )
+    let packed = place.packed.map_or(String::new(), |(matrices, bytes)| {
+        format!(", of which {} in {matrices} matrices re-ordered", output::bytes(bytes as u64))
     });
     format!(
         "{} on {}{level}: {}{packed}",
         name.unwrap_or(path),
-        device.name(),
+        place.name,
         output::bytes(file.as_bytes().len() as u64),
     )
 }

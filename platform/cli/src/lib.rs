@@ -17,6 +17,7 @@ pub mod plan;
 pub mod registry;
 pub mod run;
 pub mod story;
+pub mod team;
 
 use clap::{Parser, Subcommand};
 use errors::Error;

@@ -135,11 +135,8 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Prints it.
-    ///
-    /// # Errors
-    /// As [`text`].
-    pub fn print(&self) -> Result {
+    /// Its lines, without the spaces at their ends; the first is the heading.
+    pub fn lines(&self) -> Vec<String> {
         let width = |i: usize| {
             let head = self.columns[i].0.chars().count();
             let cells = self.rows.iter().filter_map(|r| r.get(i)).map(|c| c.chars().count());
@@ -157,12 +154,29 @@ impl Table {
             }
             text.trim_end().to_owned()
         };
+        let mut lines = vec![row(&mut self.columns.iter().map(|c| c.0))];
+        lines.extend(self.rows.iter().map(|cells| row(&mut cells.iter().map(String::as_str))));
+        lines
+    }
+
+    /// Prints it.
+    ///
+    /// # Errors
+    /// As [`text`].
+    pub fn print(&self) -> Result {
         let head = style::HEAD;
-        line(format_args!("{head}{}{head:#}", row(&mut self.columns.iter().map(|c| c.0))))?;
-        for cells in &self.rows {
-            line(row(&mut cells.iter().map(String::as_str)))?;
+        for (i, text) in self.lines().iter().enumerate() {
+            match i {
+                0 => line(format_args!("{head}{text}{head:#}"))?,
+                _ => line(text)?,
+            }
         }
         Ok(())
+    }
+
+    /// Prints it as a remark, on standard error.
+    pub fn note(&self) {
+        self.lines().into_iter().for_each(note);
     }
 }
 

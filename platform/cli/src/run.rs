@@ -3,11 +3,11 @@
 use crate::args::{self, Placement};
 use crate::engine::{self, Model};
 use crate::output::{self, Progress, style};
-use crate::{Error, Result, registry};
-use dinrail::program::Binding;
+use crate::team::Team;
+use crate::{Error, Result};
 use dinrail_llm::model::Config;
 use dinrail_llm::sampler::{self, Sampler};
-use dinrail_llm::session::{self, Memory, Next, Session};
+use dinrail_llm::session::{self, Evaluate, Next};
 use dinrail_llm::tokenizer::{self, Any, Options, Tokenizer, Utf8Stream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,8 +33,6 @@ pub struct Args {
     place: Placement,
     #[command(flatten)]
     load: crate::load::Choice,
-    #[command(flatten)]
-    repack: engine::Repack,
     /// 0 takes the likeliest token each time; higher is more varied
     #[arg(long, visible_alias = "temperature", value_name = "X", default_value_t = sampler::Config::CHAT.temperature,
         value_parser = args::amount, allow_negative_numbers = true)]
@@ -76,8 +74,6 @@ pub struct Request {
     pub tokens: usize,
     /// Where.
     pub place: Placement,
-    /// Order of the weights.
-    pub repack: engine::Repack,
     /// How to choose.
     pub sampling: sampler::Config,
     /// Positions.
@@ -96,7 +92,6 @@ pub fn run(args: &Args) -> Result {
         prompt: prompt(args)?,
         tokens: args.tokens,
         place: args.place.clone(),
-        repack: args.repack,
         sampling: sampler::Config {
             temperature: args.temp,
             top_k: args.top_k,
@@ -111,7 +106,7 @@ pub fn run(args: &Args) -> Result {
     };
     // Mistakes on the command line before those in the file.
     args.load.load_aloud(args.quiet);
-    drop(registry::chosen(args.place.device.as_deref())?.open(args.place.threads)?);
+    drop(Team::new(&args.place)?.open(args.place.threads)?);
     let report = tell(&Model::open(&args.model)?, &request)?;
     if !request.quiet {
         report.notes().into_iter().for_each(output::note);
@@ -207,9 +202,6 @@ pub fn stopped() -> bool {
 /// Whatever is wrong with file, device or prompt.
 pub fn tell(model: &Model, request: &Request) -> Result<Report> {
     catch_interrupt();
-    let chosen = registry::chosen(request.place.device.as_deref())?;
-    let device = chosen.device;
-    let stream = chosen.open(request.place.threads)?;
     let mut sampler = Sampler::new(request.sampling)?;
     let file = model.file()?;
     let header = file.header();
@@ -223,56 +215,32 @@ pub fn tell(model: &Model, request: &Request) -> Result<Report> {
     let context = context(request, &config, ids.len())?;
     let batch = ids.len().clamp(1, 256);
     let size = session::Options { batch, ..session::Options::context(context) };
-    let weights = engine::weights(device, &file, request.quiet)?;
-    let packed = engine::packed(device, model, &file, &request.repack)?;
-    let mut memory = Memory::with_packed(header, &stream, &size, packed)
-        .map_err(|e| too_large(model, &e, format_args!("a --ctx below {context} takes less")))?;
-    let headline = engine::headline(model, &file, &stream, memory.packed());
-    let mut bindings = [Binding::NONE; session::BINDINGS];
-    let session = memory
-        .session(&stream, header, &weights, &mut bindings)
-        .map_err(|e| unusable(model, &e))?;
-    if !request.quiet {
-        output::note(headline);
-    }
-    let mut teller = Teller {
-        session,
-        tokenizer,
-        text: Utf8Stream::new(),
-        piece: vec![0; 64],
-        report: Report::default(),
-    };
-    if request.sampling.temperature > 0.0 {
-        teller.report.seed = Some(request.sampling.seed);
-    }
-    teller.tell(model, request, &ids, &mut sampler)?;
-    Ok(teller.report)
-}
-
-/// An error of [`Memory::new`], with what to do where the sizes that were asked for are too large.
-pub fn too_large(model: &Model, e: &session::Error, what_to_do: impl core::fmt::Display) -> Error {
-    match e {
-        session::Error::Core(
-            dinrail::Error::OutOfMemory { .. }
-            | dinrail::Error::Size(_)
-            | dinrail::Error::Node { .. }
-            | dinrail::Error::Full { .. },
-        ) => model.wrong(format_args!("{e}; {what_to_do}")),
-        _ => model.wrong(e),
-    }
-}
-
-/// An error of [`Memory::session`]: the file and the device don't go together.
-pub fn unusable(model: &Model, e: &session::Error) -> Error {
-    match e {
-        session::Error::Core(dinrail::Error::Misaligned { align, .. }) => {
-            model.wrong(format_args!(
-                "a tensor does not lie at a multiple of {align} bytes: convert the model anew with a general.alignment \
-                 of 32"
-            ))
-        }
-        _ => model.wrong(e),
-    }
+    let large = format!("a --ctx below {context} takes less");
+    engine::with_session(
+        model,
+        &file,
+        &request.place,
+        &size,
+        request.quiet,
+        &large,
+        |session, at| {
+            if !request.quiet {
+                output::note(engine::headline(model, &file, at));
+            }
+            let mut teller = Teller {
+                session,
+                tokenizer,
+                text: Utf8Stream::new(),
+                piece: vec![0; 64],
+                report: Report::default(),
+            };
+            if request.sampling.temperature > 0.0 {
+                teller.report.seed = Some(request.sampling.seed);
+            }
+            teller.tell(model, request, &ids, &mut sampler)?;
+            Ok(teller.report)
+        },
+    )
 }
 
 /// An error of the sampler: what the model computes is no choice of tokens.
@@ -313,15 +281,15 @@ fn context(request: &Request, config: &Config, prompt: usize) -> Result<usize> {
     }
 }
 
-struct Teller<'a> {
-    session: Session<'a>,
-    tokenizer: Any<'a>,
+struct Teller<'a, 't> {
+    session: &'a mut dyn Evaluate,
+    tokenizer: Any<'t>,
     text: Utf8Stream,
     piece: Vec<u8>,
     report: Report,
 }
 
-impl Teller<'_> {
+impl Teller<'_, '_> {
     fn tell(
         &mut self,
         model: &Model,
@@ -338,7 +306,7 @@ impl Teller<'_> {
         }
         let start = Instant::now();
         let mut progress = Progress::new("prompt", ids.len() as u64, request.quiet);
-        let evaluated = self.session.eval_with(ids, &mut logits, |done| {
+        let evaluated = self.session.eval_with(ids, &mut logits, &mut |done| {
             progress.at(done as u64);
             if stopped() { Next::Stop } else { Next::Go }
         });

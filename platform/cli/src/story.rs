@@ -1,7 +1,7 @@
 //! `dinrail` without a command: the devices, and a story.
 
 use crate::args::Placement;
-use crate::engine::{Model, Repack};
+use crate::engine::Model;
 use crate::output::{self, style};
 use crate::{Result, devices, run};
 use dinrail_llm::sampler;
@@ -27,7 +27,6 @@ pub fn run() -> Result {
         prompt: "Once upon a time".to_owned(),
         tokens: 256,
         place: Placement::default(),
-        repack: Repack::default(),
         sampling: sampler::Config { seed: run::new_seed(), ..sampler::Config::CHAT },
         context: None,
         quiet: false,

@@ -318,6 +318,13 @@ fn bad_requests_are_refused_in_one_line() {
     run(1, &["-f", "/nowhere/prompt"], &["/nowhere/prompt", "can't read"]);
     run(1, &["--repeat-penalty", "0"], &["repeat_penalty"]);
     run(1, &["--ctx", "99999999999999999"], &["--ctx"]);
+    run(1, &["--device", "cpu", "-ngl", "3"], &["--gpu-layers 3", "no device beside CPU"]);
+    run(2, &["-ngl", "-3"], &["-3", "whole number", "or all"]);
+    run(1, &["--device", "CPU,Reference", "-ts", "1"], &["1 shares for 2 devices"]);
+    run(1, &["--device", "CPU,Reference", "-ts", "0,0"], &["all shares are 0"]);
+    run(1, &["--device", "CPU,toaster"], &["toaster", "no device"]);
+    run(1, &["--device", ","], &["--device", "give a name"]);
+    run(2, &["--copies", "9"], &["--copies", "1 to 4"]);
     run(2, &["--threads", "many"], &["many"]);
     run(2, &["--frobnicate"], &["--frobnicate"]);
     bad(2, &["run"], &["--model"]);
@@ -351,6 +358,57 @@ fn a_device_is_named_by_its_kind_and_a_prompt_comes_from_a_file() {
     let told = good(&args);
     assert_eq!(told, good(&[&args[..], &["-f", &file, "--device", "cpu"]].concat()));
     assert_eq!(told, good(&[&args[..], &["-dev", "best", "-t", "1", "-c", "64"]].concat()));
+}
+
+#[test]
+fn several_devices_tell_the_story_of_one() {
+    let model = models().join("stories260K-f32.gguf");
+    let args = ["run", "-m", model.to_str().unwrap(), "--temp", "0", "-n", "32", "-q", "-t", "1"];
+    let told = good(&args);
+    assert!(told.starts_with(", there was a little girl"), "{told}");
+    for more in [
+        &["--device", "CPU,Reference"][..],
+        &["--device", "Reference,CPU", "-ngl", "2", "--apart"],
+        &["--device", "Reference,CPU", "-ngl", "all", "--apart", "--copies", "1", "--no-offload"],
+        &["--device", "CPU:level=scalar,CPU", "-ts", "1,2", "--apart"],
+        &["--device", "Reference,CPU:level=scalar,CPU", "-ts", "1,1,1", "--apart", "--copies", "4"],
+        &["-ngl", "0"],
+    ] {
+        let o = output(&[&args[..], more, &["--split"]].concat());
+        let shown = String::from_utf8(o.stderr).unwrap();
+        assert!(o.status.success(), "{more:?}: {shown}");
+        assert_eq!(String::from_utf8(o.stdout).unwrap(), told, "{more:?}");
+        assert!(shown.contains("copied in") && shown.contains("arena"), "{shown}");
+        if more.contains(&"--apart") {
+            assert!(shown.contains(" B from CPU (node:bytes "), "{shown}");
+        }
+    }
+    // Where nothing is split, one device does it all.
+    let o = output(&[&args[..], &["--split"]].concat());
+    let shown = String::from_utf8(o.stderr).unwrap();
+    assert!(shown.contains("0-4 out") && !shown.contains("tensors, "), "{shown}");
+    let json = good(&[
+        "bench",
+        "-m",
+        model.to_str().unwrap(),
+        "-p",
+        "4",
+        "-n",
+        "2",
+        "-r",
+        "1",
+        "--device",
+        "Reference,CPU",
+        "-ngl",
+        "1",
+        "--apart",
+        "--json",
+    ]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        (&json[0]["device"], &json[0]["n_gpu_layers"]),
+        (&"Reference + CPU".into(), &1.into())
+    );
 }
 
 #[cfg(unix)]

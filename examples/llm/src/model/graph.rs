@@ -151,6 +151,18 @@ impl Shared {
 ///
 /// A mistake (a graph that does not fit the storage) is kept by the builder and comes out of its `finish`.
 pub const fn build(c: &Config, w: &Weights<'_>, s: &Shape, b: &mut Builder<'_>) -> Nodes {
+    build_marked(c, w, s, b, &mut [])
+}
+
+/// As [`build`], and tells where the layers are: `marks[i]` becomes the number of the first node of layer `i`, and
+/// `marks[layers]` that of the first node behind them.
+pub const fn build_marked(
+    c: &Config,
+    w: &Weights<'_>,
+    s: &Shape,
+    b: &mut Builder<'_>,
+    marks: &mut [usize],
+) -> Nodes {
     let (tokens, mut x) = embed(w.embed, s, b);
     let shared = Shared::inputs(s, w.factors, b);
     let out_rows = if s.outputs == s.tokens {
@@ -169,8 +181,14 @@ pub const fn build(c: &Config, w: &Weights<'_>, s: &Shape, b: &mut Builder<'_>) 
     while i < w.layers.len() {
         // Behind the last attention, tokens without logits are of no more use.
         let rows = if i + 1 == w.layers.len() { out_rows } else { NodeId::NONE };
+        if i < marks.len() {
+            marks[i] = b.len();
+        }
         x = layer(c, &w.layers[i], s, i * layer_bytes, x, &shared, rows, b);
         i += 1;
+    }
+    if i < marks.len() {
+        marks[i] = b.len();
     }
     let logits = head(c, w, x, b);
     Nodes {

@@ -60,8 +60,8 @@ mod weights;
 pub use config::{Arch, Config};
 pub use error::{Error, Problem};
 pub use graph::{
-    CACHE, HEAD_NODES, LAYER_NODES, Nodes, PACKED, Shape, Shared, WEIGHTS, build, embed, head,
-    layer,
+    CACHE, HEAD_NODES, LAYER_NODES, Nodes, PACKED, Shape, Shared, WEIGHTS, build, build_marked,
+    embed, head, layer,
 };
 pub use name::Name;
 pub use weights::{Layer, Weight, Weights};

@@ -31,6 +31,22 @@ pub(super) fn run(
     past: usize,
     logits: Option<&mut [f32]>,
 ) -> Result<(), Error> {
+    fill(program, nodes, tokens, past)?;
+    stream.compute(program)?;
+    stream.synchronize()?;
+    if let Some(logits) = logits {
+        program.get_f32(nodes.logits, logits)?;
+    }
+    Ok(())
+}
+
+/// Writes the inputs.
+pub(super) fn fill(
+    program: &Program<'_>,
+    nodes: &Nodes,
+    tokens: &[u32],
+    past: usize,
+) -> Result<(), Error> {
     let n = tokens.len();
     let positions = (0..n).map(|i| ((past + i) as u32).to_le_bytes());
     words(program, nodes.tokens, tokens.iter().map(|t| t.to_le_bytes()))?;
@@ -39,11 +55,6 @@ pub(super) fn run(
     mask(program, nodes.mask, n, past)?;
     if !nodes.out_rows.is_none() {
         words(program, nodes.out_rows, core::iter::once((n as u32 - 1).to_le_bytes()))?;
-    }
-    stream.compute(program)?;
-    stream.synchronize()?;
-    if let Some(logits) = logits {
-        program.get_f32(nodes.logits, logits)?;
     }
     Ok(())
 }
