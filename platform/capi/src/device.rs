@@ -2,7 +2,8 @@
 //!
 //! The library has a table of backends. Those that were compiled in are there from the start, accelerators first; nothing
 //! has to be called for that, and no linker option is needed. A backend, a device and a kind of memory are small values:
-//! copy them as you like; they are valid for the life of the program. One of all zeros stands for none.
+//! copy them as you like; they are valid for the life of the program, and are told apart by their names. One of all zeros
+//! stands for none.
 
 use crate::border::{Out, answer, guard, some, string};
 use crate::error::{Fault, dinrail_error, dinrail_status};
