@@ -113,8 +113,9 @@ step "beside ggml"
 GGML=$CACHE/ggml/cpu-v2
 if [ -f "$GGML/libggml-base.so" ]; then
     for how in "" SHARED=1; do
-        run make -s -C "$EXAMPLES" PREFIX="$OUT/std" OUT="$OUT/ggml$how" GGML="$GGML" ${how:+"$how"} "$OUT/ggml$how/beside-ggml"
-        run "$OUT/ggml$how/beside-ggml"
+        dir=$OUT/ggml${how%=1}
+        run make -s -C "$EXAMPLES" PREFIX="$OUT/std" OUT="$dir" GGML="$GGML" ${how:+"$how"} "$dir/beside-ggml"
+        run "$dir/beside-ggml"
     done
 else
     say "skipped: no ggml in $GGML (ci/ggml-packages.sh fetches it)"

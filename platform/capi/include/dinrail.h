@@ -159,6 +159,8 @@
 #define dinrail_gguf_key_at DINRAIL_SYMBOL(gguf_key_at)
 #define dinrail_gguf_find_value DINRAIL_SYMBOL(gguf_find_value)
 #define dinrail_gguf_find_element DINRAIL_SYMBOL(gguf_find_element)
+#define dinrail_backend_register DINRAIL_SYMBOL(backend_register)
+#define dinrail_backend_unregister DINRAIL_SYMBOL(backend_unregister)
 #define dinrail_log_to DINRAIL_SYMBOL(log_to)
 #define dinrail_file_map DINRAIL_SYMBOL(file_map)
 #define dinrail_file_data DINRAIL_SYMBOL(file_data)
@@ -347,7 +349,8 @@ const char *dinrail_status_name(dinrail_status status);
  *
  * The library has a table of backends. Those that were compiled in are there from the start, accelerators first; nothing
  * has to be called for that, and no linker option is needed. A backend, a device and a kind of memory are small values:
- * copy them as you like; they are valid for the life of the program. One of all zeros stands for none.
+ * copy them as you like; they are valid for the life of the program, and are told apart by their names. One of all zeros
+ * stands for none.
  */
 
 // The host's own processor and memory.
@@ -803,7 +806,8 @@ dinrail_status dinrail_graph_desc(const dinrail_graph *graph,
                                   dinrail_desc *out,
                                   dinrail_error *error);
 
-// The name of a node's operation, as ggml has it, such as "MUL_MAT"; empty for no node.
+// The name of a node's operation, as ggml has it, such as "MUL_MAT"; functions of one element and gated
+// units by their own, such as "SILU". Empty for no node.
 //
 // Threads: the graph's.
 dinrail_str dinrail_graph_op(const dinrail_graph *graph, dinrail_id node);
@@ -1779,6 +1783,81 @@ dinrail_status dinrail_gguf_find_element(const dinrail_gguf *gguf,
                                          dinrail_error *error);
 
 /*
+ * Backends of the program's own
+ * =============================
+ *
+ * A driver makes an accelerator known that the library has never heard of: one device that computes in host memory, node
+ * by node, through functions of the program's. Everything that takes a device takes this one too. The library checks
+ * shapes, ranges, alignment and who may write before it calls; a driver only says which nodes it has a kernel for, and
+ * computes them.
+ */
+
+// Memory for a driver, for as long as the program runs. Filled with zeros before its first use.
+typedef struct dinrail_driver {
+    size_t words_[32];
+} dinrail_driver;
+
+// A source or the result of a node.
+typedef struct dinrail_operand {
+    // Its first byte; NULL if it has no bytes, and while support is asked for.
+    void *data;
+    // Type, lengths and strides.
+    dinrail_desc desc;
+} dinrail_operand;
+
+// A node as a driver sees it.
+typedef struct dinrail_task {
+    // The operation by ggml's name, such as "MUL_MAT"; functions of one element and gated units by their own, such as "SILU"
+    // and "SWIGLU".
+    dinrail_str op;
+    // The result. It may lie in the memory of a source, where the operation allows.
+    dinrail_operand dst;
+    // The sources; one that is left out has the element type DINRAIL_NONE.
+    dinrail_operand src[8];
+    // The operation's numbers, in the order of its function here: scale and bias, eps, base and so on; 0 from the last on.
+    float reals[8];
+    // Its whole numbers, likewise: `dim`, `axis0`, `exact`, `swapped`, strides and offset and so on.
+    int64_t integers[8];
+} dinrail_task;
+
+// What a driver is and can do. The functions may be called by any thread, for different streams at the same time.
+typedef struct dinrail_driver_info {
+    // Name of backend and device, unique in the table.
+    const char *name;
+    // A name for people; NULL for none.
+    const char *description;
+    // One of DINRAIL_DEVICE_*.
+    dinrail_device_kind kind;
+    // Whether there is a kernel for a task. The answer is a promise, and always the same.
+    bool (*supports)(void *user, const dinrail_task *task);
+    // Computes a task. Anything but 0 is an error of the device: it ends the computation as DINRAIL_ERROR_DEVICE with
+    // this number.
+    int32_t (*compute)(void *user, const dinrail_task *task);
+    // Handed to the functions.
+    void *user;
+} dinrail_driver_info;
+
+// Makes a driver known. The same driver again is no error: it gives the same backend, also after it was taken out.
+// DINRAIL_ERROR_FULL where the table has no room (a library without `std` has room for as many as `DINRAIL_SLOTS` said when
+// it was built, else for none); DINRAIL_ERROR_NAME_TAKEN where another backend has the name. Nothing is changed then.
+//
+// Threads: any; not from an interrupt.
+//
+// To be seen to by the caller:
+// `driver` and what `info` points to live, and stay as they are, as long as the program runs.
+dinrail_status dinrail_backend_register(dinrail_driver *driver,
+                                        const dinrail_driver_info *info,
+                                        dinrail_backend *out,
+                                        dinrail_error *error);
+
+// Takes a backend out of the table, if it was put there while the program ran. DINRAIL_ERROR_IN_USE, with their numbers, where
+// streams of it are open (of a plug-in, also buffers and events).
+//
+// Threads: any; not from an interrupt.
+dinrail_status dinrail_backend_unregister(dinrail_backend backend,
+                                          dinrail_error *error);
+
+/*
  * Log
  * ===
  *
@@ -1895,6 +1974,7 @@ DINRAIL_ASSERT_(sizeof(dinrail_gguf) == 6 * sizeof(uint64_t) + 8 * sizeof(uintpt
 DINRAIL_ASSERT_(sizeof(dinrail_binding) == 0 * sizeof(uint64_t) + 2 * sizeof(uintptr_t), "dinrail_binding");
 DINRAIL_ASSERT_(sizeof(dinrail_device) == 0 * sizeof(uint64_t) + 2 * sizeof(uintptr_t), "dinrail_device");
 DINRAIL_ASSERT_(sizeof(dinrail_str) == 0 * sizeof(uint64_t) + 2 * sizeof(uintptr_t), "dinrail_str");
+DINRAIL_ASSERT_(sizeof(dinrail_driver) == 0 * sizeof(uint64_t) + 32 * sizeof(uintptr_t), "dinrail_driver");
 #endif
 
 #endif

@@ -139,7 +139,7 @@ fn kind_of(kind: DeviceKind) -> dinrail_device_kind {
     }
 }
 
-fn kind_from(kind: dinrail_device_kind) -> Result<DeviceKind, Fault> {
+pub(crate) fn kind_from(kind: dinrail_device_kind) -> Result<DeviceKind, Fault> {
     Ok(match kind {
         DINRAIL_DEVICE_CPU => DeviceKind::Cpu,
         DINRAIL_DEVICE_GPU => DeviceKind::Gpu,

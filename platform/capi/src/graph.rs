@@ -24,6 +24,7 @@ use core::cell::UnsafeCell;
 use dinrail::Error;
 use dinrail::graph::{Builder, Flags, Graph, Node, NodeId};
 use dinrail::hal::Query;
+use dinrail::op::Op;
 use dinrail::tensor::{DType, Desc};
 
 /// Number of a node in its graph.
@@ -260,18 +261,24 @@ pub extern "C" fn dinrail_graph_desc(
     })
 }
 
-/// The name of a node's operation, as ggml has it, such as "MUL_MAT"; empty for no node.
+/// ggml's name of an operation; functions of one element and gated units have their own.
+pub(crate) fn op_name(op: &Op) -> &'static str {
+    match op {
+        Op::Unary(u) => u.name(),
+        Op::Glu(g) => g.kind.name(),
+        op => op.kind().name(),
+    }
+}
+
+/// The name of a node's operation, as ggml has it, such as "MUL_MAT"; functions of one element and gated
+/// units by their own, such as "SILU". Empty for no node.
 ///
 /// Threads: the graph's.
 #[unsafe(export_name = symbol!("graph_op"))]
 pub extern "C" fn dinrail_graph_op(graph: Option<&dinrail_graph>, node: dinrail_id) -> dinrail_str {
     guard(dinrail_str::NONE, || {
         let node = graph.and_then(|g| g.graph().ok()).and_then(|g| g.node(id(node)));
-        node.map_or(dinrail_str::NONE, |n| match n.op {
-            dinrail::op::Op::Unary(u) => dinrail_str::of(u.name()),
-            dinrail::op::Op::Glu(g) => dinrail_str::of(g.kind.name()),
-            op => dinrail_str::of(op.kind().name()),
-        })
+        node.map_or(dinrail_str::NONE, |n| dinrail_str::of(op_name(&n.op)))
     })
 }
 

@@ -25,6 +25,7 @@ mod border;
 
 mod buffer;
 mod device;
+mod driver;
 mod error;
 #[cfg(feature = "std")]
 mod file;
@@ -40,6 +41,7 @@ mod version;
 
 pub use buffer::*;
 pub use device::*;
+pub use driver::*;
 pub use error::*;
 #[cfg(feature = "std")]
 pub use file::*;

@@ -278,7 +278,7 @@ static void computing(void) {
     dinrail_device_props mine, theirs;
     OK(dinrail_device_get_props(dinrail_stream_device(&s), &mine, &E));
     OK(dinrail_device_get_props(device, &theirs, &E));
-    EXPECT(mine.name.data == theirs.name.data && mine.name.size == theirs.name.size);
+    EXPECT(mine.name.size == theirs.name.size && memcmp(mine.name.data, theirs.name.data, mine.name.size) == 0);
 
     OK(dinrail_graph_begin(&g, nodes, N, &E));
     dinrail_id x = dinrail_graph_input(&g, DINRAIL_F32, 4, 2, 1, 1);
@@ -459,6 +459,111 @@ static void models(const char *path) {
     dinrail_file_close(NULL);
 }
 
+/* A driver with kernels for ADD and SCALE of whole F32 tensors; SCALE by 13 is a failure of the device. */
+static unsigned computed;
+static bool can(void *user, const dinrail_task *task) {
+    if (user != &computed) return false;
+    if (task->dst.desc.dtype != DINRAIL_F32 || task->dst.desc.bytes != task->src[0].desc.bytes) return false;
+    if (same(task->op, "SCALE")) return true;
+    return same(task->op, "ADD") && task->src[1].desc.bytes == task->dst.desc.bytes;
+}
+static int32_t compute(void *user, const dinrail_task *task) {
+    const float *a = task->src[0].data, *b = task->src[1].data;
+    float *out = task->dst.data;
+    EXPECT(user == &computed && a != NULL && out != NULL && task->src[2].desc.dtype == DINRAIL_NONE);
+    computed++;
+    for (size_t i = 0; i < task->dst.desc.bytes / sizeof(float); i++)
+        out[i] = same(task->op, "ADD") ? a[i] + b[i] : a[i] * task->reals[0] + task->reals[1];
+    return task->reals[0] == 13 ? -42 : 0;
+}
+
+static void drivers(void) {
+    static dinrail_driver driver, second;
+    static dinrail_driver_info info = {"Adder", "adds and scales", DINRAIL_DEVICE_ACCEL, can, compute, &computed};
+    dinrail_driver_info wrong = info;
+    dinrail_backend backend, again;
+    dinrail_device adder;
+    dinrail_device_props props;
+    dinrail_stream s = {0};
+    size_t before = dinrail_backend_count();
+    GIVES(DINRAIL_ERROR_NULL, dinrail_backend_register(NULL, &info, &backend, &E));
+    GIVES(DINRAIL_ERROR_NULL, dinrail_backend_register(&driver, NULL, &backend, &E));
+    wrong.compute = NULL;
+    GIVES(DINRAIL_ERROR_NULL, dinrail_backend_register(&driver, &wrong, &backend, &E));
+    wrong = info;
+    wrong.kind = 99;
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_backend_register(&driver, &wrong, &backend, &E));
+    OK(dinrail_backend_register(&driver, &info, &backend, &E));
+    OK(dinrail_backend_register(&driver, &info, &again, &E));
+    OK(dinrail_backend_register(&driver, NULL, NULL, NULL));
+    EXPECT(dinrail_backend_count() == before + 1 && same(dinrail_backend_name(again), "Adder"));
+    wrong = info;
+    wrong.name = "ADDER";
+    GIVES(DINRAIL_ERROR_NAME_TAKEN, dinrail_backend_register(&second, &wrong, &backend, &E));
+    OK(dinrail_backend_by_name("adder", &backend, &E));
+    OK(dinrail_device_by_name("adder", &adder, &E));
+    OK(dinrail_device_get_props(adder, &props, &E));
+    EXPECT(same(props.description, "adds and scales") && props.kind == DINRAIL_DEVICE_ACCEL);
+    dinrail_stream_params two = {2, NULL};
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_stream_open(&s, adder, &two, &E));
+    OK(dinrail_stream_open(&s, adder, NULL, &E));
+    GIVES(DINRAIL_ERROR_IN_USE, dinrail_backend_unregister(backend, &E));
+    EXPECT(E.numbers[0] == 1);
+    for (int round = 0; round < 3; round++) {
+        dinrail_graph g = {0};
+        dinrail_node nodes[N];
+        dinrail_place places[N];
+        dinrail_work work[N];
+        dinrail_plan plan = {0};
+        dinrail_buffer arena = {0};
+        dinrail_program p = {0};
+        dinrail_run run = {0};
+        bool done = false;
+        float in[4] = {1, 2, 3, 4}, out[4] = {0};
+        OK(dinrail_graph_begin(&g, nodes, N, &E));
+        dinrail_id x = dinrail_graph_input(&g, DINRAIL_F32, 4, 1, 1, 1);
+        dinrail_id y = dinrail_op_add(&g, x, dinrail_op_scale(&g, x, round == 1 ? 13.0f : 10.0f, 1));
+        if (round == 2) y = dinrail_op_sqr(&g, y);
+        dinrail_graph_output(&g, y);
+        OK(dinrail_graph_finish(&g, &E));
+        EXPECT(dinrail_device_supports(adder, &g, 1) && dinrail_device_supports(adder, &g, y) == (round != 2));
+        OK(dinrail_plan_make(&plan, &g, NULL, places, work, N, &E));
+        OK(dinrail_buffer_alloc(&arena, dinrail_device_buffer_type(adder), dinrail_plan_arena(&plan), &E));
+        dinrail_binding slots[1] = {{&arena, 0}};
+        OK(dinrail_program_make(&p, &g, &plan, slots, 1, &E));
+        OK(dinrail_program_set(&p, x, 0, in, sizeof in, &E));
+        dinrail_status status = dinrail_stream_compute(&s, &p, &E);
+        if (round == 0) {
+            GIVES(DINRAIL_OK, status);
+            OK(dinrail_program_get(&p, y, 0, out, sizeof out, &E));
+            EXPECT(out[0] == 12 && out[3] == 45 && computed == 2);
+            OK(dinrail_program_set(&p, x, 0, in, sizeof in, &E));
+            OK(dinrail_run_begin(&run, &s, &p, &E));
+            for (int steps = 0; !done && steps < 9; steps++) OK(dinrail_run_poll(&run, &done, &E));
+            OK(dinrail_program_get(&p, y, 0, out, sizeof out, &E));
+            EXPECT(done && out[3] == 45 && computed == 4);
+        } else if (round == 1) {
+            GIVES(DINRAIL_ERROR_DEVICE, status);
+            EXPECT(E.numbers[0] == -42);
+        } else {
+            GIVES(DINRAIL_ERROR_UNSUPPORTED, status);
+            EXPECT(E.numbers[0] == (int64_t)y);
+        }
+        dinrail_buffer_close(&arena);
+    }
+    dinrail_stream_close(&s);
+    OK(dinrail_backend_unregister(backend, &E));
+    GIVES(DINRAIL_ERROR_STALE, dinrail_backend_unregister(backend, &E));
+    EXPECT(dinrail_backend_count() == before);
+    GIVES(DINRAIL_ERROR_NOT_FOUND, dinrail_device_by_name("adder", &adder, &E));
+    /* The same one comes back. */
+    OK(dinrail_backend_register(&driver, &info, &backend, &E));
+    EXPECT(dinrail_backend_count() == before + 1);
+    OK(dinrail_backend_unregister(backend, &E));
+    OK(dinrail_backend_at(0, &backend, &E));
+    GIVES(DINRAIL_ERROR_BUILT_IN, dinrail_backend_unregister(backend, &E));
+}
+
 static unsigned messages;
 static void heard(void *user, uint32_t level, const char *text, size_t size) {
     if (user == &messages && level >= DINRAIL_LOG_ERROR && level <= DINRAIL_LOG_TRACE && text != NULL && size > 0)
@@ -484,6 +589,7 @@ int main(int argc, char **argv) {
     buffers();
     graphs();
     computing();
+    drivers();
     if (argc > 1) models(argv[1]);
     OK(dinrail_log_to(NULL, &E));
     printf("api: %d failures, %u messages\n", failures, messages);

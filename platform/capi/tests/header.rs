@@ -18,6 +18,7 @@ const CHAPTERS: &[(&str, bool)] = &[
     ("program", false),
     ("stream", false),
     ("gguf", false),
+    ("driver", false),
     ("log", false),
     ("file", true),
 ];
@@ -87,6 +88,7 @@ const SIZES: &[(&str, usize, usize)] = &[
     ("binding", 0, 2),
     ("device", 0, 2),
     ("str", 0, 2),
+    ("driver", 0, 32),
 ];
 
 fn here() -> PathBuf {
