@@ -56,9 +56,9 @@ fn queue(ready: &mut Ready<'_>, nodes: &Nodes, tokens: &[u32], past: usize) -> R
     Ok(ready.run()?)
 }
 
-impl Session<'_> {
+impl<'s> Session<'s> {
     /// What one token's graph was split into.
-    pub const fn schedule(&self) -> &Schedule<'_> {
+    pub const fn schedule(&self) -> &Schedule<'s> {
         self.one.schedule()
     }
 
