@@ -447,3 +447,95 @@ fn host_inputs_are_on_their_way_while_the_last_run_computes() {
     })
     .unwrap();
 }
+
+#[test]
+fn devices_that_use_each_others_memory_wait_for_each_other() {
+    // No transfers at all: only waiting keeps the second device from reading too early, and the first from writing the
+    // next run's numbers under its eyes.
+    for copies in [1, 2] {
+        let world = World::leak();
+        let cpu = Toy::with("cpu", DeviceKind::Cpu, ALL, |t| t.host = true);
+        let one = Late::with(world, "one", 0, true, true, true);
+        let two = Late::with(world, "two", 1, true, true, true);
+        let open = |d: &'static dyn Device| d.open(&Params::default()).unwrap();
+        let (a, b, c) = (open(one), open(two), open(cpu));
+        let streams = [&a, &b, &c];
+        let mut nodes = [Node::EMPTY; 8];
+        let mut build = Builder::new(&mut nodes);
+        let x = build.input(DType::F32, [4, 1, 1, 1]);
+        let y = build.op(crate::op::Op::Sqr, &[x]);
+        let z = build.add(y, y);
+        build.output(z);
+        let graph = build.finish().unwrap();
+        let mut room = Room::<8, 4>::new();
+        let options = Options { copies, in_place: false, ..Options::DEFAULT };
+        let mut s = Scheduler::new(&streams, room.storage(), options).unwrap();
+        s.wish(y, Some(0)).unwrap();
+        s.wish(z, Some(1)).unwrap();
+        s.split(graph, &[]).unwrap();
+        let schedule = s.schedule().unwrap();
+        let [first, second] = schedule.splits() else { panic!("{:?}", schedule.splits()) };
+        assert_eq!((first.waits, second.waits), (2, 1));
+        assert_eq!(schedule.transfers(second).count(), 0);
+        let (x, z) = (schedule.node(x), schedule.node(z));
+        with(&s, &[], |ready| {
+            for i in 0..5 {
+                ready.begin().unwrap().set_f32(x, &[i as f32; 4]).unwrap();
+                ready.run().unwrap();
+                // The second device's part of this run is still to be done when the first gets the next one.
+                assert!(world.pending() > 0);
+                if i % 2 == 0 {
+                    let mut out = [0.0; 4];
+                    ready.synchronize().unwrap();
+                    ready.program().get_f32(z, &mut out).unwrap();
+                    assert_eq!(out, [(2 * i * i) as f32; 4]);
+                }
+            }
+            ready.synchronize().unwrap();
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_device_without_asynchronous_transfers_gives_the_right_numbers() {
+    let world = World::leak();
+    let late = Late::leak(world, "late", 0, true, false);
+    let stranger = Late::leak(World::leak(), "other", 0, true, false);
+    let stream = late.open(&Params::default()).unwrap();
+    let mut nodes = [Node::EMPTY; 4];
+    let mut build = Builder::new(&mut nodes);
+    let x = build.input(DType::F32, [4, 1, 1, 1]);
+    let y = build.op(crate::op::Op::Sqr, &[x]);
+    build.output(y);
+    let graph = build.finish().unwrap();
+    let plan = crate::plan::PlanBuf::<4>::new(graph, &crate::plan::Options::DEFAULT).unwrap();
+    let arena = Buffer::new(late.buffer_type(), plan.plan().summary().arena).unwrap();
+    let bindings = [Binding::new(&arena)];
+    let program = crate::program::Program::new(graph, plan.plan(), &bindings).unwrap();
+    let place = |id: NodeId| {
+        let (buffer, offset) = program.place(id).unwrap();
+        (buffer, crate::hal::Span { desc: &graph.node(id).unwrap().desc, offset })
+    };
+    for i in 1..4u8 {
+        let mut host: Vec<u8> = [f32::from(i); 4].iter().flat_map(|x| x.to_le_bytes()).collect();
+        let mut out = [0u8; 16];
+        // Input, computation and result in one scope: the fallback waits where it must, and the host's bytes are free
+        // again when the scope ends.
+        stream
+            .scope(|s| {
+                let (buffer, at) = place(x);
+                s.set(buffer, at, 0, &host)?;
+                s.compute(&program)?;
+                let (buffer, at) = place(y);
+                s.get(buffer, at, 0, &mut out)
+            })
+            .unwrap();
+        host.fill(0xEE);
+        assert_eq!(f32::from_le_bytes(out[..4].try_into().unwrap()), f32::from(i * i));
+        assert_eq!(world.pending(), 0);
+    }
+    // An event of another device is an error, not a cast.
+    let event = crate::hal::Event::new(stranger).unwrap();
+    assert_eq!(stream.record(&event), Err(Error::ForeignObject { object: "event" }));
+}

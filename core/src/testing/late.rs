@@ -122,6 +122,8 @@ pub(crate) struct Late {
     world: &'static World,
     /// Whether it has events, and copies to and from its like without waiting.
     caps: Caps,
+    /// Whether it uses the memory of the others of its world as it is.
+    open: bool,
     memory: LateMemory,
     events: Mutex<Vec<usize>>,
     /// Buffers and events.
@@ -140,11 +142,23 @@ impl Late {
         events: bool,
         asynchronous: bool,
     ) -> &'static Late {
+        Late::with(world, name, number, events, asynchronous, false)
+    }
+
+    pub fn with(
+        world: &'static World,
+        name: &'static str,
+        number: usize,
+        events: bool,
+        asynchronous: bool,
+        open: bool,
+    ) -> &'static Late {
         let late: &'static Late = Box::leak(Box::new(Late {
             name,
             number,
             world,
             caps: Caps { events, asynchronous, ..Caps::default() },
+            open,
             memory: LateMemory(AtomicUsize::new(0)),
             events: Mutex::new(vec![]),
             living: AtomicUsize::new(0),
@@ -156,7 +170,9 @@ impl Late {
     }
 
     fn at(&self, buffer: &Buffer<'_>, offset: usize, len: usize) -> Option<At> {
-        let key = buffer.key_for(&self.memory)?;
+        let others = self.world.devices.lock().unwrap();
+        let others = others.iter().filter(|_| self.open).find_map(|d| buffer.key_for(&d.memory));
+        let key = buffer.key_for(&self.memory).or(others)?;
         let buffer = key.pointer::<Mutex<Vec<u8>>>().expose_provenance();
         Some(At { buffer, offset, len })
     }
@@ -232,7 +248,9 @@ impl Device for Late {
         OPS.contains(&q.op.kind())
     }
     fn supports_buffer_type(&self, ty: &dyn BufferType) -> bool {
-        core::ptr::addr_eq(ty, &self.memory)
+        let others = self.world.devices.lock().unwrap();
+        let others = others.iter().any(|d| core::ptr::addr_eq(ty, &d.memory));
+        core::ptr::addr_eq(ty, &self.memory) || self.open && others
     }
     fn event_new(&self) -> Result<Raw> {
         if !self.caps.events {
@@ -289,8 +307,8 @@ impl StreamOps for Late {
         source: (&Buffer<'_>, Span<'_>),
         target: (&Buffer<'_>, Span<'_>),
     ) -> Result<bool> {
-        let devices = self.world.devices.lock().unwrap();
-        let other = devices.iter().copied().find(|d| core::ptr::addr_eq(*d, from.device()));
+        let devices = self.world.devices.lock().unwrap().clone();
+        let other = devices.into_iter().find(|d| core::ptr::addr_eq(*d, from.device()));
         let (Some(other), true) = (other, self.caps.asynchronous) else { return Ok(false) };
         let len = source.1.desc.bytes();
         let a = other.at(source.0, source.1.offset, len);
