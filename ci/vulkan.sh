@@ -21,3 +21,19 @@ else
     say "skipped: ggml's Vulkan backend can't be fetched; ours is measured alone"
 fi
 run cargo run --release -q -p dinrail-vulkan --example overhead -- $peer
+
+# The program tells one story on the CPU, on the device, and with its layers split over both; without being asked it takes the
+# CPU, for this device is none.
+run cargo build --release -q -p dinrail-cli --features vulkan
+dinrail=${CARGO_TARGET_DIR:-target}/release/dinrail
+story=(run -m examples/models/stories260K-f32.gguf --temp 0 -n 64 -t 1)
+run "$dinrail" devices
+told=$("$dinrail" "${story[@]}" -q --device CPU)
+for more in "" "--device Vulkan0" "--device Vulkan0 -ngl 3" "--device Vulkan0,CPU -ts 1,2 --copies 4" "--device Vulkan0 -ngl 0"; do
+    # shellcheck disable=SC2086
+    [ "$("$dinrail" "${story[@]}" -q $more)" = "$told" ] || die "another story with '$more'"
+    say "the same story: ${more:-without a word about devices}"
+done
+run "$dinrail" "${story[@]}" --device Vulkan0 -ngl 3 --split
+"$dinrail" "${story[@]}" 2>&1 >/dev/null | grep -q " on CPU" || die "a device in software is the best one"
+if "$dinrail" "${story[@]}" --device gpu 2>/dev/null; then die "a GPU that isn't there was taken"; fi
