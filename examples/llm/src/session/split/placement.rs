@@ -54,6 +54,7 @@ impl Placement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::vec;
 
     fn of(n: usize, on: &[(usize, f64)]) -> (Vec<usize>, usize) {
         let p = Placement::last(5, n, on, 9);
