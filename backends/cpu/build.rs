@@ -4,7 +4,7 @@ use std::env::var;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(cortex_m_fpu, cortex_m_dsp)");
+    println!("cargo::rustc-check-cfg=cfg(cortex_m_fpu, cortex_m_dsp, cortex_m_mve)");
     let target = var("TARGET").unwrap_or_default();
     // Single-precision floats with half-precision conversions are in every FPU of these two profiles.
     let v7em = target.starts_with("thumbv7em-");
@@ -14,9 +14,15 @@ fn main() {
     }
     // The extension is part of ARMv7E-M, and an option of ARMv8-M.
     let flags = var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    let named =
-        ["+dsp", "cortex-m33", "cortex-m55", "cortex-m85"].iter().any(|f| flags.contains(f));
+    let named = ["+dsp", "+mve", "cortex-m33", "cortex-m55", "cortex-m85"]
+        .iter()
+        .any(|f| flags.contains(f));
     if v7em || v8m && named {
         println!("cargo::rustc-cfg=cortex_m_dsp");
+    }
+    // Vectors of floats are an option of ARMv8.1-M.
+    let vectors = ["+mve.fp", "cortex-m55", "cortex-m85"].iter().any(|f| flags.contains(f));
+    if v8m && target.ends_with("eabihf") && vectors {
+        println!("cargo::rustc-cfg=cortex_m_mve");
     }
 }

@@ -79,6 +79,8 @@ cfg_if::cfg_if! {
                 Level::Dotprod
             } else if cfg!(all(target_arch = "aarch64", target_feature = "neon")) {
                 Level::Neon
+            } else if cfg!(cortex_m_mve) {
+                Level::Helium
             } else {
                 Level::Scalar
             }

@@ -12,11 +12,15 @@ pub enum Level {
     Neon,
     /// AArch64 with NEON and the dot-product instructions.
     Dotprod,
+    /// Cortex-M with Helium, ARMv8.1-M's vectors of integers and floats (M55, M85). The compiler has to be told of them:
+    /// `-C target-cpu=cortex-m55` or `-C target-feature=+mve.fp`.
+    Helium,
 }
 
 impl Level {
     /// Every level, the lowest first. Levels of one architecture contain the ones before them.
-    pub const ALL: [Level; 4] = [Level::Scalar, Level::Avx2, Level::Neon, Level::Dotprod];
+    pub const ALL: [Level; 5] =
+        [Level::Scalar, Level::Avx2, Level::Neon, Level::Dotprod, Level::Helium];
 
     /// Short name, as [`parse`](Self::parse) takes it.
     pub const fn name(self) -> &'static str {
@@ -25,6 +29,7 @@ impl Level {
             Level::Avx2 => "avx2",
             Level::Neon => "neon",
             Level::Dotprod => "dotprod",
+            Level::Helium => "helium",
         }
     }
 
@@ -52,6 +57,7 @@ impl Level {
             Level::Avx2 => cfg!(all(feature = "avx2", target_arch = "x86_64")),
             Level::Neon => cfg!(all(feature = "neon", target_arch = "aarch64")),
             Level::Dotprod => cfg!(all(feature = "dotprod", target_arch = "aarch64")),
+            Level::Helium => cfg!(all(feature = "helium", cortex_m_mve)),
         }
     }
 

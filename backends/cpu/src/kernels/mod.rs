@@ -7,6 +7,8 @@ mod attention;
 mod binary;
 mod concat;
 mod copy;
+#[cfg(cortex_m_fpu)]
+mod cortex_m;
 mod fill;
 mod glu;
 mod map;
@@ -39,9 +41,9 @@ pub const fn resolve(level: Level, query: &Query<'_>) -> Option<Kernel> {
     }
 }
 
-/// The scalar level's kernel for a plain case.
+/// The kernel of a level of small cores for a plain case.
 const fn plain(level: Level, query: &Query<'_>) -> Option<Kernel> {
-    if matches!(level, Level::Scalar) { small::resolve(query) } else { None }
+    if matches!(level, Level::Scalar | Level::Helium) { small::resolve(query) } else { None }
 }
 
 /// The kernel for any case.

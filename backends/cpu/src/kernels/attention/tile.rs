@@ -3,7 +3,7 @@
 use super::product::{Rows, logits, weighted};
 use super::{CHUNK, Cut, Problem, Source, Sums, TILE, normaliser};
 use crate::kernels::vec::row::{self, map_row};
-use crate::kernels::vec::{Elem, F32, LANES, Lanes, Simd, lanes, math};
+use crate::kernels::vec::{Elem, F32, Lanes, Simd, halves, lanes, math};
 use dinrail_core::tensor::Desc;
 
 /// Rows up to which keys and values are loaded in their own type; with more of them, converting once is cheaper.
@@ -187,7 +187,7 @@ impl Tile<'_> {
             let at = p.place(self.kv_head, self.sequence, self.first + r);
             let from = q.wrapping_add(p.q.row_offset(at.token, at.head, at.sequence));
             map_row!(m, F32, from.cast_const(), w.query(r).cast(), w.d, |v| {
-                if p.halves { half(m, v) } else { v * scale }
+                if p.halves { halves(m, v) } else { v * scale }
             });
             for j in 0..w.dv {
                 // SAFETY: `j` is inside the row's values.
@@ -346,7 +346,7 @@ impl Tile<'_> {
             let factor = m.splat(unsafe { sum_at.read_unaligned() });
             let shift = m.splat(if old == f32::NEG_INFINITY { 0.0 } else { old });
             map_row!(m, F32, x.cast_const().cast(), x.cast(), CHUNK, |v| {
-                half(m, math::exp(v - shift) * factor)
+                halves(m, math::exp(v - shift) * factor)
             });
             return;
         }
@@ -392,16 +392,6 @@ enum Pass {
     Measure,
     /// Weighted values, by weights that are normalised and rounded to half precision.
     Apply,
-}
-
-/// Each lane rounded to half precision.
-#[inline(always)]
-fn half<S: Simd>(s: S, v: S::F) -> S::F {
-    let mut room = [0u16; LANES];
-    // SAFETY: there is room for all lanes.
-    unsafe { s.store_f16(room.as_mut_ptr(), v) };
-    // SAFETY: all lanes are there.
-    unsafe { s.load_f16(room.as_ptr()) }
 }
 
 /// How many of `n` keys there are up to the last one that is not hidden.

@@ -6,6 +6,7 @@
 //! `f32`, and a number that a half can't hold stays as it is: sums overflow on activations that an f16 still holds.
 
 use super::format::GROUP;
+use crate::kernels::vec::half;
 use core::marker::PhantomData;
 use core::ops::Range;
 use dinrail_core::tensor::float::{bf16_to_f32, f16_to_f32};
@@ -176,19 +177,6 @@ impl Source<'_> {
                 _ => unsafe { p.cast::<f32>().read_unaligned() },
             };
         }
-    }
-}
-
-/// Rounded to half precision, ties to even; unchanged where that isn't a normal number.
-#[inline(always)]
-pub fn half(x: f32) -> f32 {
-    let bits = x.to_bits();
-    let magnitude = bits & 0x7fff_ffff;
-    // From 2^-14 to the largest half.
-    if (0x3880_0000..0x477f_f000).contains(&magnitude) {
-        f32::from_bits(bits.wrapping_add(0xfff + (bits >> 13 & 1)) & !0x1fff)
-    } else {
-        x
     }
 }
 

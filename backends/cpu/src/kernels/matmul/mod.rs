@@ -10,15 +10,17 @@ mod activations;
 mod driver;
 mod float;
 mod format;
+#[cfg(all(feature = "helium", cortex_m_mve))]
+mod helium;
 mod scalar;
 #[cfg(test)]
 mod tests;
 pub(super) mod vector;
+#[cfg(all(cortex_m_dsp, cortex_m_fpu))]
+mod vector_q8_0;
 
 #[cfg(all(feature = "avx2", target_arch = "x86_64"))]
 mod avx2;
-#[cfg(cortex_m_fpu)]
-pub(super) mod cortex_m;
 #[cfg(all(feature = "neon", target_arch = "aarch64"))]
 mod neon;
 
@@ -71,13 +73,12 @@ pub(super) const fn resolve(level: Level, q: &Query<'_>) -> Option<Kernel> {
         Level::Neon => neon::kernel(a.dtype),
         #[cfg(all(feature = "dotprod", target_arch = "aarch64"))]
         Level::Dotprod => neon::dotprod_kernel(a.dtype),
+        #[cfg(all(feature = "helium", cortex_m_mve))]
+        Level::Helium if helium::kernel(a.dtype, b).is_some() => helium::kernel(a.dtype, b),
         _ if vector::fits(b) => vector_kernel(a.dtype),
         _ => scalar_kernel(a.dtype),
     }
 }
-
-/// Whether products of `Q8_0` with one column go a way of their own: where that is faster.
-const FAST_Q8_0: bool = cfg!(all(cortex_m_dsp, cortex_m_fpu));
 
 /// The scalar level's kernel for a single column.
 const fn vector_kernel(dtype: DType) -> Option<Kernel> {
@@ -85,7 +86,8 @@ const fn vector_kernel(dtype: DType) -> Option<Kernel> {
         DType::F32 => Some(vector::float::<vec::F32>),
         DType::F16 => Some(vector::half),
         DType::BF16 => Some(vector::float::<vec::Bf16>),
-        DType::Q8_0 if FAST_Q8_0 => Some(vector::q8_0),
+        #[cfg(all(cortex_m_dsp, cortex_m_fpu))]
+        DType::Q8_0 => Some(vector_q8_0::q8_0),
         other => scalar_kernel(other),
     }
 }
@@ -107,9 +109,15 @@ const fn scalar_kernel(dtype: DType) -> Option<Kernel> {
 /// Bytes of scratch memory for all workers.
 pub(super) const fn scratch(level: Level, q: &Query<'_>, workers: usize) -> usize {
     let (Some(a), Some(b)) = (q.src.source(0), q.src.source(1)) else { return 0 };
-    if matches!((level, a.dtype), (Level::Scalar, DType::Q8_0)) && FAST_Q8_0 && vector::fits(b) {
-        vector::q8_0_bytes(b.ne[0])
-    } else if a.dtype.is_quantized() {
+    #[cfg(all(feature = "helium", cortex_m_mve))]
+    if matches!(level, Level::Helium) && helium::kernel(a.dtype, b).is_some() {
+        return helium::scratch(a.dtype, b.ne[0]);
+    }
+    #[cfg(all(cortex_m_dsp, cortex_m_fpu))]
+    if matches!((level, a.dtype), (Level::Scalar | Level::Helium, DType::Q8_0)) && vector::fits(b) {
+        return vector_q8_0::scratch(b.ne[0]);
+    }
+    if a.dtype.is_quantized() {
         plan(level, a.dtype, b).1.total(workers)
     } else {
         float_needs(a, b).total(workers)

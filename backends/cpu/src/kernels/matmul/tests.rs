@@ -3,9 +3,10 @@
 //! The measure is the f64 product of the decoded weights (by core's decoders, not by [`super::format`]) and the rounded
 //! activations; what is left is f32 rounding, a few parts in 10^7 of the sum of magnitudes.
 
-use super::activations::{half, quantise_group};
+use super::activations::quantise_group;
 use super::format::{self, Format, GROUP};
 use super::{for_format, resolve, scratch};
+use crate::kernels::vec::half;
 use crate::{Args, Level, Operand};
 use core::ptr::null_mut;
 use dinrail_core::hal::Query;

@@ -3,8 +3,10 @@
 
 use super::{f32s, math};
 #[cfg(cortex_m_fpu)]
-use crate::kernels::matmul::cortex_m;
+use crate::kernels::cortex_m::attention as fast;
 use crate::kernels::matmul::vector::total;
+#[cfg(cortex_m_fpu)]
+use crate::kernels::matmul::vector::{Rows, Weights};
 use crate::kernels::vec::{Elem, F16, F32, Lanes, Scalar};
 use crate::{Args, Kernel};
 use dinrail_core::error::{Error, Result, What};
@@ -45,15 +47,21 @@ pub(super) const fn resolve(q: &Query<'_>) -> Option<Kernel> {
     }
 }
 
+/// Bytes of logits for a key and worker. Two heads at once go a faster way on Cortex-M.
+const EACH: usize = if cfg!(cortex_m_fpu) { 8 } else { 4 };
+
 pub(super) const fn scratch(q: &Query<'_>, workers: usize) -> usize {
     match q.src.source(1) {
-        Some(k) => k.ne[1].saturating_mul(4).saturating_mul(workers).saturating_add(4),
+        Some(k) => k.ne[1].saturating_mul(EACH).saturating_mul(workers).saturating_add(4),
         None => 0,
     }
 }
 
 /// Keys and values of a type.
-trait Rows: Elem {
+trait Cached: Elem {
+    /// Whether two heads can go at once.
+    const TWO: bool = false;
+
     /// `sum of query[i] * key[i]` over `n` elements, in eight sums.
     ///
     /// # Safety
@@ -94,7 +102,7 @@ trait Rows: Elem {
         }
     }
 
-    /// `out[i] = factor * sum of weights[c] * rows[c][i]` for eight elements; rows with a weight of 0 are not looked at.
+    /// `out[i] = factor * sum of weights[c] * rows[c][i]` for eight elements; rows with a weight of 0 may be looked at or not.
     ///
     /// # Safety
     /// There are `count` weights and rows, the first one at `row`, and room for the result, all aligned.
@@ -128,13 +136,15 @@ trait Rows: Elem {
     }
 }
 
-impl Rows for F16 {}
+impl Cached for F16 {}
 
 #[cfg(not(cortex_m_fpu))]
-impl Rows for F32 {}
+impl Cached for F32 {}
 
 #[cfg(cortex_m_fpu)]
-impl Rows for F32 {
+impl Cached for F32 {
+    const TWO: bool = true;
+
     #[inline(always)]
     unsafe fn dots(
         query: *const f32,
@@ -143,15 +153,15 @@ impl Rows for F32 {
         scale: f32,
         out: *mut f32,
     ) {
-        if n == LANES {
-            // SAFETY: the caller's promise.
-            return unsafe { cortex_m::dots(query, key.cast(), stride, count, scale, out) };
-        }
+        let keys = Rows { first: key, stride, count };
+        // SAFETY: the caller's promise.
+        unsafe { <F32 as Weights>::product(keys, query, n, out) };
         for c in 0..count {
+            let p = out.wrapping_add(c);
+            // SAFETY: written above.
+            let x = unsafe { p.read() };
             // SAFETY: the caller's promise.
-            let x = unsafe { Self::dot(query, key.wrapping_add(c.wrapping_mul(stride)), n) };
-            // SAFETY: the caller's promise.
-            unsafe { out.wrapping_add(c).write(x * scale) };
+            unsafe { p.write(x * scale) };
         }
     }
 
@@ -165,7 +175,7 @@ impl Rows for F32 {
         out: *mut f32,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { cortex_m::weighted(weights, count, row.cast(), stride, factor, out) }
+        unsafe { fast::weighted_one(weights, count, row.cast(), stride, factor, out) }
     }
 }
 
@@ -187,17 +197,17 @@ const HIDDEN: u16 = 0xfc00;
 
 /// # Safety
 /// As [`Kernel`], for a node that [`resolve`] gave it to.
-unsafe fn run<E: Rows>(args: &Args<'_>) -> Result<()> {
+unsafe fn run<E: Cached>(args: &Args<'_>) -> Result<()> {
     let [Some(q), Some(k), Some(v), mask, ..] = args.src else { return Ok(()) };
     let Op::FlashAttn { scale, .. } = *args.op else { return Ok(()) };
     let (heads, d) = (q.desc.ne[2], args.dst.desc);
     let mut keys = k.desc.ne[1];
-    let need = keys * 4 * args.worker.count() + 4;
+    let need = keys * EACH * args.worker.count() + 4;
     if need > args.scratch_len {
         return Err(Error::Full { what: What::Scratch, need, have: args.scratch_len });
     }
     let gap = args.scratch.addr().wrapping_neg() % 4;
-    let logits = args.scratch.wrapping_add(gap + keys * 4 * args.worker.index()).cast::<f32>();
+    let logits = args.scratch.wrapping_add(gap + keys * EACH * args.worker.index()).cast::<f32>();
     let mask = mask.map(|m| m.ptr.cast_const().cast::<u16>());
     // What comes behind the last key that is seen is the same for all heads.
     // SAFETY: the mask has an element for each key.
@@ -208,7 +218,20 @@ unsafe fn run<E: Rows>(args: &Args<'_>) -> Result<()> {
     // SAFETY: as above.
     let masked = (0..keys).any(|c| unsafe { mask_of(mask, c) } != 0);
     let group = (heads / k.desc.ne[2].max(1)).max(1);
-    for head in args.worker.share(heads) {
+    let plain = E::TWO && !masked && keys > 0 && q.desc.ne[0] == LANES;
+    let share = args.worker.share(heads);
+    let mut next = share.start;
+    while next < share.end {
+        let head = next;
+        #[cfg(cortex_m_fpu)]
+        if plain && head % group + 1 < group && head + 1 < share.end {
+            // SAFETY: there are two more heads with the same keys, of eight elements; the mask hides none of `keys`.
+            unsafe { two(args, head, head / group, keys, scale, logits.cast()) };
+            next += 2;
+            continue;
+        }
+        let _ = plain;
+        next += 1;
         let query = q.ptr.wrapping_add(q.desc.row_offset(0, head, 0)).cast::<f32>().cast_const();
         let key = k.ptr.wrapping_add(k.desc.row_offset(0, head / group, 0));
         let value = v.ptr.wrapping_add(v.desc.row_offset(0, head / group, 0));
@@ -256,4 +279,52 @@ unsafe fn run<E: Rows>(args: &Args<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Heads `head` and the one behind it, with keys and values of `cached`.
+///
+/// # Safety
+/// As [`Kernel`]. Keys and values are `F32`, at least one, and both heads are this worker's; their elements are eight,
+/// and a value's a multiple of it. `logits` is writable for all keys.
+#[cfg(cortex_m_fpu)]
+unsafe fn two(
+    args: &Args<'_>,
+    head: usize,
+    cached: usize,
+    keys: usize,
+    scale: f32,
+    logits: *mut [f32; 2],
+) {
+    let [Some(q), Some(k), Some(v), ..] = args.src else { return };
+    let query = [head, head + 1]
+        .map(|h| q.ptr.wrapping_add(q.desc.row_offset(0, h, 0)).cast::<f32>().cast_const());
+    let first = |o: &crate::Operand<'_>| {
+        o.ptr.wrapping_add(o.desc.row_offset(0, cached, 0)).cast::<f32>().cast_const()
+    };
+    let out = [head, head + 1]
+        .map(|h| args.dst.ptr.wrapping_add(args.dst.desc.row_offset(h, 0, 0)).cast::<f32>());
+    let mut pair = fast::Pair {
+        query,
+        rows: first(&k),
+        stride: k.desc.nb[1],
+        count: keys,
+        logits,
+        scale,
+        max: [0.0; 2],
+        sum: [0.0; 2],
+        factor: [0.0; 2],
+        out,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { fast::dots(&mut pair) };
+    // SAFETY: the caller's promise; the logits were written.
+    unsafe { fast::softmax(&mut pair) };
+    pair.factor = pair.sum.map(|sum| if sum == 0.0 { 0.0 } else { 1.0 / sum });
+    (pair.rows, pair.stride) = (first(&v), v.desc.nb[1]);
+    for _ in 0..v.desc.ne[0] / LANES {
+        // SAFETY: the caller's promise; the weights were written.
+        unsafe { fast::weighted(&pair) };
+        pair.rows = pair.rows.wrapping_add(LANES);
+        pair.out = pair.out.map(|p| p.wrapping_add(LANES));
+    }
 }

@@ -1,6 +1,6 @@
 //! `GLU` of two sources with a sigmoid: `SWIGLU`.
 
-use super::{f32s, math};
+use super::f32s;
 use crate::kernels::walk::Rows;
 use crate::{Args, Kernel};
 use dinrail_core::error::Result;
@@ -24,16 +24,30 @@ unsafe fn swiglu(args: &Args<'_>) -> Result<()> {
         let to = args.dst.ptr.wrapping_add(d.row_offset(i1, i2, i3)).cast::<f32>();
         let x = a.ptr.wrapping_add(a.desc.row_offset(i1, i2, i3)).cast::<f32>();
         let g = b.ptr.wrapping_add(b.desc.row_offset(i1, i2, i3)).cast::<f32>();
-        for i in 0..d.ne[0] {
-            // SAFETY: the rows have so many elements. Where the result is a source's memory, each is read before it is
-            // written.
-            let x = unsafe { x.wrapping_add(i).read() };
-            // SAFETY: as above.
-            let g = unsafe { g.wrapping_add(i).read() };
-            let y = x / (1.0 + math::exp(-x)) * g;
-            // SAFETY: as above; the row is this worker's.
-            unsafe { to.wrapping_add(i).write(y) };
-        }
+        // SAFETY: the rows have so many elements, aligned, and the result's is this worker's.
+        unsafe { row(to, x, g, d.ne[0]) };
     }
     Ok(())
+}
+
+/// `to[i] = x[i] / (1 + e^-x[i]) * gate[i]`, for `len` elements.
+///
+/// # Safety
+/// * `x` and `gate` are readable and `to` writable for `len` floats, all aligned. `to` may be one of them.
+unsafe fn row(to: *mut f32, x: *const f32, gate: *const f32, len: usize) {
+    #[cfg(cortex_m_fpu)]
+    if len > 0 {
+        // SAFETY: the caller's promise.
+        unsafe { crate::kernels::cortex_m::glu::swiglu(to, x, gate, len) };
+    }
+    #[cfg(not(cortex_m_fpu))]
+    for i in 0..len {
+        // SAFETY: the caller's promise.
+        let v = unsafe { x.wrapping_add(i).read() };
+        // SAFETY: the caller's promise.
+        let g = unsafe { gate.wrapping_add(i).read() };
+        let y = v / (1.0 + super::math::exp(-v)) * g;
+        // SAFETY: the caller's promise; what was here has been read.
+        unsafe { to.wrapping_add(i).write(y) };
+    }
 }

@@ -14,6 +14,9 @@ mod rows;
 #[cfg(test)]
 pub(super) mod tests;
 
+#[cfg(cortex_m_fpu)]
+pub(super) use math::EXP;
+
 use crate::Kernel;
 use dinrail_core::hal::Query;
 use dinrail_core::op::Op;

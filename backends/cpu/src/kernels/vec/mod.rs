@@ -19,6 +19,7 @@
 #[cfg(all(feature = "avx2", target_arch = "x86_64"))]
 mod avx2;
 mod elem;
+mod half;
 #[cfg(test)]
 pub(crate) mod harness;
 pub(crate) mod math;
@@ -34,6 +35,7 @@ pub(crate) mod tests;
 #[cfg(all(feature = "avx2", target_arch = "x86_64"))]
 pub(crate) use avx2::Avx2;
 pub(crate) use elem::{Bf16, Elem, F16, F32};
+pub(crate) use half::{half, halves};
 #[cfg(all(feature = "neon", target_arch = "aarch64"))]
 pub(crate) use neon::Neon;
 pub(crate) use scalar::Scalar;

@@ -80,26 +80,49 @@ pub(crate) fn pow(base: f32, exponent: f32) -> f32 {
     exp(f64::from(exponent) * ln(f64::from(base))) as f32
 }
 
-/// Sine and cosine, to about an ulp of f32 for |x| < 2^28; NaN for infinities and NaN.
-///
-/// Positions of a long context give angles of a hundred thousand turns, so the reduction runs in f64 with pi/2 in two
-/// parts, of which the first has 33 bits and is multiplied exactly.
-pub(crate) fn sin_cos(x: f32) -> (f32, f32) {
-    const HALF_PI_1: f64 = f64::from_bits(0x3ff9_21fb_5440_0000);
-    const HALF_PI_2: f64 = f64::from_bits(0x3dd0_b461_1a62_6331);
-    let wide = f64::from(x);
-    let turns = wide * FRAC_2_PI;
-    // Saturates where the result means nothing anyway.
-    let n = (turns + if turns < 0.0 { -0.5 } else { 0.5 }) as i32;
-    let r = wide - f64::from(n) * HALF_PI_1 - f64::from(n) * HALF_PI_2;
-    let r = r as f32;
-    let z = r * r;
-    let sin = r + r * z * (-0.166_666_55 + z * (8.332_161e-3 + z * -1.951_529_6e-4));
-    let cos = 1.0 - 0.5 * z + z * z * (4.166_664_6e-2 + z * (-1.388_731_6e-3 + z * 2.443_315_7e-5));
+/// Sine and cosine of an angle from those of what is left behind `n` quarter turns.
+#[inline(always)]
+fn turned<T: Copy + core::ops::Neg<Output = T>>(n: i32, sin: T, cos: T) -> (T, T) {
     let (a, b) = if n & 1 == 0 { (sin, cos) } else { (cos, sin) };
     let a = if n & 2 == 0 { a } else { -a };
     let b = if n.wrapping_add(1) & 2 == 0 { b } else { -b };
     (a, b)
+}
+
+/// The quarter turns of an angle, as far as they matter, and what is left, at most an eighth of a turn.
+///
+/// Positions of a long context give angles of a hundred thousand turns. Their integer mantissa is multiplied with 64 bits
+/// of 2/pi, so nothing is rounded before the turns are taken off, and processors without f64 need no emulation of it.
+fn quarters(x: f32) -> (i32, f32) {
+    /// 2/pi * 2^64.
+    const TWO_BY_PI: u64 = 0xa2f9_836e_4e44_1529;
+    /// pi/2 / 2^32.
+    const UNIT: f32 = (core::f64::consts::FRAC_PI_2 / 4_294_967_296.0) as f32;
+    let magnitude = x.to_bits() & 0x7fff_ffff;
+    if magnitude <= 0x3f49_0fdb {
+        return (0, x);
+    }
+    // From 2^28 on this means nothing; of infinities and NaN it makes NaN.
+    if magnitude >= 0x4d80_0000 {
+        return (0, x - x);
+    }
+    let mantissa = u64::from(magnitude & 0x007f_ffff | 0x0080_0000);
+    let product =
+        ((mantissa * (TWO_BY_PI >> 32)) << 4) + ((mantissa * (TWO_BY_PI & 0xffff_ffff)) >> 28);
+    // The angle is the mantissa times 2^(exponent - 150), so this is quarter turns times 2^32.
+    let turns = product >> (154 - (magnitude >> 23)).min(63);
+    let n = (turns.wrapping_add(1 << 31) >> 32) as i32;
+    let left = turns as i32 as f32 * UNIT;
+    if x < 0.0 { (-n, -left) } else { (n, left) }
+}
+
+/// Sine and cosine, to about an ulp of f32 for |x| < 2^28; NaN for infinities and NaN.
+pub(crate) fn sin_cos(x: f32) -> (f32, f32) {
+    let (n, r) = quarters(x);
+    let z = r * r;
+    let sin = r + r * z * (-0.166_666_55 + z * (8.332_161e-3 + z * -1.951_529_6e-4));
+    let cos = 1.0 - 0.5 * z + z * z * (4.166_664_6e-2 + z * (-1.388_731_6e-3 + z * 2.443_315_7e-5));
+    turned(n, sin, cos)
 }
 
 /// As [`sin_cos`], to half an ulp but for the rarest cases: what a good C library gives. For processors that have f64.
@@ -123,9 +146,7 @@ pub(crate) fn sin_cos_exact(x: f32) -> (f32, f32) {
                 + z * (-1.0 / 720.0
                     + z * (1.0 / 40_320.0
                         + z * (-1.0 / 3_628_800.0 + z * (1.0 / 479_001_600.0))))));
-    let (a, b) = if n & 1 == 0 { (sin, cos) } else { (cos, sin) };
-    let a = if n & 2 == 0 { a } else { -a };
-    let b = if n.wrapping_add(1) & 2 == 0 { b } else { -b };
+    let (a, b) = turned(n, sin, cos);
     (a as f32, b as f32)
 }
 

@@ -1,0 +1,55 @@
+//! Prints a line for each case of `dinrail-bits` at each level: its name, number and checksum. Ends well if all levels
+//! that must give the portable level's bits do.
+#![no_std]
+#![no_main]
+
+#[cfg_attr(target_arch = "arm", path = "cortex_m.rs")]
+#[cfg_attr(not(target_arch = "arm"), path = "riscv.rs")]
+mod board;
+
+use board::{exit, write};
+use dinrail_bits::{GOLDEN, Level, MEMORY, Memory, all};
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    write(b"panic\n");
+    exit(false)
+}
+
+static mut WORK: Memory = Memory([0; MEMORY]);
+
+/// Sends a number as hexadecimal digits.
+fn digits(x: u32) {
+    for i in (0..8).rev() {
+        let digit = (x >> (4 * i) & 15) as u8;
+        write(&[if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }]);
+    }
+}
+
+fn main() -> ! {
+    // SAFETY: this is called once.
+    let memory = unsafe { &mut *(&raw mut WORK) };
+    let (mut good, mut at) = (true, 0);
+    all(Level::Scalar, memory, &mut |name, number, sum| {
+        let want = GOLDEN.get(at).copied();
+        at += 1;
+        if want != Some((name, number, sum)) {
+            good = false;
+            write(b"differs: ");
+            write(name.as_bytes());
+            write(b" ");
+            digits(number);
+            write(b" ");
+            digits(sum);
+            write(b"\n");
+        }
+    });
+    write(if good && at == GOLDEN.len() { b"the same bits\n" } else { b"other bits\n" });
+    exit(good && at == GOLDEN.len())
+}
+
+#[cfg(not(target_arch = "arm"))]
+#[unsafe(no_mangle)]
+extern "C" fn start() -> ! {
+    main()
+}
