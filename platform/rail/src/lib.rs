@@ -6,7 +6,7 @@
 //! | feature | what it adds |
 //! |---|---|
 //! | `std` (default) | `dinrail::host`: memory, threads and file maps, and all CPU levels, chosen at run time |
-//! | `cpu` (default), `cpu-avx2`, `cpu-neon`, `cpu-dotprod` | the CPU backend; the levels are for builds without `std` |
+//! | `cpu` (default), `cpu-avx2`, `cpu-neon`, `cpu-dotprod`, `cpu-helium` | the CPU backend; the levels are for builds without `std` |
 //! | `vulkan` | graphics processors through Vulkan, where the machine has a driver |
 //! | `metal` | Apple's graphics processors (type-checked, not run) |
 //! | `reference` | the slow backend that says what is right |

@@ -5,7 +5,9 @@ use std::{env, fs, path::PathBuf};
 /// Where a board has its flash and its RAM.
 fn board(name: &str) -> [&'static str; 2] {
     match name {
-        "an386" | "an385" => ["ORIGIN = 0x00000000, LENGTH = 4M", "ORIGIN = 0x20000000, LENGTH = 4M"],
+        "an386" | "an385" => {
+            ["ORIGIN = 0x00000000, LENGTH = 4M", "ORIGIN = 0x20000000, LENGTH = 4M"]
+        }
         "an547" => ["ORIGIN = 0x00000000, LENGTH = 512K", "ORIGIN = 0x21000000, LENGTH = 2M"],
         other => panic!("no memory map for board {other}"),
     }
@@ -22,7 +24,8 @@ fn main() {
         fs::write(out.join("memory.x"), map).expect("the output folder is writable");
         println!("cargo::rustc-link-arg=-Tlink.x");
     } else {
-        fs::write(out.join("virt.x"), include_str!("virt.x")).expect("the output folder is writable");
+        fs::write(out.join("virt.x"), include_str!("virt.x"))
+            .expect("the output folder is writable");
         println!("cargo::rustc-link-arg=-Tvirt.x");
     }
 }

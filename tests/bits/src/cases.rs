@@ -1,6 +1,6 @@
 //! The kernels that are run.
 
-use crate::{Case, Level, Memory, run};
+use crate::{Apart, Case, Level, Memory, apart, checksum, run};
 use dinrail_core::op::{Glu, GluKind, Op, Precision, Rope, RopeMode, Unary};
 use dinrail_core::tensor::{DType, Desc};
 
@@ -72,9 +72,35 @@ fn f32s(ne: [usize; 4]) -> Desc {
 /// Runs every case at `level` and calls `each` with its name, a number that tells cases of one name apart, and the checksum
 /// of the result (0 if it could not be run).
 pub fn all(level: Level, memory: &mut Memory, each: &mut dyn FnMut(&'static str, u32, u32)) {
+    every(&mut |number, case| {
+        each(case.name, number, run(level, case, memory).map_or(0, checksum));
+    });
+}
+
+/// Runs every case at `level` and at the portable one, and says how far the results are apart (`None` if the case could not
+/// be run).
+pub fn compare(
+    level: Level,
+    memory: &mut Memory,
+    each: &mut dyn FnMut(&'static str, u32, Option<Apart>),
+) {
+    let mut room = [0; 8 * 1024];
+    every(&mut |number, case| {
+        let want = run(Level::Scalar, case, memory).and_then(|want| {
+            let kept = room.get_mut(..want.len())?;
+            kept.copy_from_slice(want);
+            Some(kept.len())
+        });
+        let got = run(level, case, memory);
+        let both = want.and_then(|n| room.get(..n)).zip(got);
+        each(case.name, number, both.map(|(want, got)| apart(want, got)));
+    });
+}
+
+/// Calls `f` with each case and its number.
+fn every(f: &mut dyn FnMut(u32, &Case<'_>)) {
     let mut go = |name, number, op, dst, src: &[Desc], last: Option<&[u8]>| {
-        let case = Case { name, op, dst, src, last };
-        each(case.name, number, run(level, &case, memory).unwrap_or(0));
+        f(number, &Case { name, op, dst, src, last });
     };
     products(&mut go);
     functions(&mut go);

@@ -10,7 +10,7 @@
 mod cases;
 mod golden;
 
-pub use cases::all;
+pub use cases::{all, compare};
 pub use dinrail_cpu::Level;
 pub use golden::GOLDEN;
 
@@ -109,9 +109,35 @@ fn checksum(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Runs a case and gives its result's checksum, `None` where the level has no kernel, the memory is too small, or
-/// the kernel fails.
-fn run(level: Level, case: &Case<'_>, memory: &mut Memory) -> Option<u32> {
+/// How far results of two levels are apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Apart {
+    /// Whether every bit is the same.
+    pub same: bool,
+    /// The largest difference over the largest magnitude.
+    pub most: f32,
+}
+
+/// Compares the results `want` and `got`.
+fn apart(want: &[u8], got: &[u8]) -> Apart {
+    let floats = |b: &'_ [u8; 4]| f32::from_le_bytes(*b);
+    let pairs = || want.as_chunks::<4>().0.iter().zip(got.as_chunks::<4>().0);
+    let max = |a: f32, b: f32| if b > a { b } else { a };
+    let largest = pairs().fold(0.0, |m, (w, _)| max(m, floats(w).abs()));
+    let difference = pairs().fold(0.0, |m, (w, g)| {
+        let (w, g) = (floats(w), floats(g));
+        // Two infinities or two NaNs are no difference; one is.
+        if w.to_bits() == g.to_bits() || w.is_nan() && g.is_nan() {
+            m
+        } else {
+            max(m, if (w - g).is_finite() { (w - g).abs() } else { f32::MAX })
+        }
+    });
+    Apart { same: want == got, most: if largest > 0.0 { difference / largest } else { difference } }
+}
+
+/// Runs a case and gives its result, `None` where the level has no kernel, the memory is too small, or the kernel fails.
+fn run<'m>(level: Level, case: &Case<'_>, memory: &'m mut Memory) -> Option<&'m [u8]> {
     let mut sources = Sources::NONE;
     for (i, desc) in case.src.iter().enumerate() {
         sources = sources.with(i, *desc);
@@ -149,5 +175,5 @@ fn run(level: Level, case: &Case<'_>, memory: &mut Memory) -> Option<u32> {
     // SAFETY: every operand is as large as its description says and aligned, no other thread knows the memory, and
     // the caller runs a level that the machine has.
     unsafe { kernel(&args) }.ok()?;
-    Some(checksum(out))
+    Some(out)
 }

@@ -8,7 +8,7 @@
 mod board;
 
 use board::{exit, write};
-use dinrail_bits::{GOLDEN, Level, MEMORY, Memory, all};
+use dinrail_bits::{GOLDEN, Level, MEMORY, Memory, all, compare};
 
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
@@ -45,7 +45,35 @@ fn main() -> ! {
         }
     });
     write(if good && at == GOLDEN.len() { b"the same bits\n" } else { b"other bits\n" });
-    exit(good && at == GOLDEN.len())
+    good &= at == GOLDEN.len();
+    if Level::Helium.is_available() {
+        good &= helium(memory);
+    }
+    exit(good)
+}
+
+/// Compares the level with the portable one: the same bits where sums are of integers, and a few roundings elsewhere.
+fn helium(memory: &mut Memory) -> bool {
+    let (mut good, mut others) = (true, 0);
+    compare(Level::Helium, memory, &mut |name, number, apart| {
+        let exact = !matches!(name.as_bytes(), [b'F', ..]);
+        if apart.is_some_and(|a| a.same || !exact && a.most < 1e-6) {
+            others += u32::from(apart.is_some_and(|a| !a.same));
+            return;
+        }
+        good = false;
+        write(b"helium differs: ");
+        write(name.as_bytes());
+        write(b" ");
+        digits(number);
+        write(b" by ");
+        digits(apart.map_or(0, |a| a.most.to_bits()));
+        write(b"\n");
+    });
+    write(b"helium: floats in another order: ");
+    digits(others);
+    write(b"\n");
+    good
 }
 
 #[cfg(not(target_arch = "arm"))]

@@ -7,7 +7,8 @@
 //!
 //! With keys and values in half precision, queries and weights are rounded to half precision as well, as in the
 //! products that ggml makes of unfused attention, so that a model gives the same numbers as there. A weight can only be
-//! rounded once its row's sum is known, so the keys are passed over twice. `Precision::F32` asks for neither.
+//! rounded once its row's sum is known, so all logits of a tile are kept, or the keys are passed over twice where there
+//! are too many. `Precision::F32` asks for neither.
 //!
 //! Otherwise, where there are few rows (generation), the keys are cut into parts as well, whose results are joined afterwards. All
 //! cuts follow from the shapes alone, so the bits don't depend on the number of workers.
@@ -34,6 +35,10 @@ const CHUNK: usize = 32;
 /// Rows per key head up to which the keys are cut into parts.
 const FEW: usize = 8;
 
+/// Logits of a tile that are kept, so that a key is read once although weights are only rounded when a row's sum is known:
+/// 256 KiB. With more of them the keys are passed over twice.
+const KEPT: usize = 1 << 16;
+
 /// Keys of a part at least, and the largest number of parts.
 const PART: usize = 256;
 const PARTS: usize = 16;
@@ -57,6 +62,8 @@ struct Cut {
     /// Keys of a part, parts.
     part: usize,
     parts: usize,
+    /// Logits of a row that there is room for: a chunk's, or all.
+    logits: usize,
 }
 
 impl Cut {
@@ -76,6 +83,9 @@ impl Cut {
         let parts = if part == 0 { 1 } else { keys.div_ceil(part) };
         let parts = if parts == 0 { 1 } else { parts };
         let sequences = q.ne[3];
+        let all = keys.div_ceil(CHUNK).saturating_mul(CHUNK);
+        let logits = if halves && all.saturating_mul(tile) <= KEPT { all } else { CHUNK };
+        let logits = if logits < CHUNK { CHUNK } else { logits };
         Self {
             d: k.ne[0],
             dv: v.ne[0],
@@ -88,12 +98,18 @@ impl Cut {
             tiles,
             part,
             parts,
+            logits,
         }
+    }
+
+    /// Whether a row's logits are kept.
+    const fn keeps(&self) -> bool {
+        self.logits >= self.keys
     }
 
     /// Floats of one worker's workspace, a multiple of a cache line.
     const fn workspace(&self) -> usize {
-        let rows = self.tile.saturating_mul(self.d + self.dv + CHUNK + 2);
+        let rows = self.tile.saturating_mul(self.d + self.dv + self.logits + 2);
         let chunk = CHUNK.saturating_mul(self.d + self.dv);
         (rows.saturating_add(chunk)).next_multiple_of(16)
     }
@@ -158,7 +174,9 @@ impl Problem<'_> {
     #[inline(always)]
     fn mask(&self, at: Place) -> Option<*const u16> {
         let m = self.mask?;
-        let (i2, i3) = (at.head % m.desc.ne[2].max(1), at.sequence % m.desc.ne[3].max(1));
+        // A division takes longer than a small head's product with a key.
+        let wrap = |i: usize, n: usize| if n <= 1 { 0 } else { i % n };
+        let (i2, i3) = (wrap(at.head, m.desc.ne[2]), wrap(at.sequence, m.desc.ne[3]));
         Some(m.ptr.wrapping_add(m.desc.row_offset(at.token, i2, i3)).cast_const().cast())
     }
 

@@ -4,7 +4,7 @@ use super::product::{Rows, logits, weighted};
 use super::{CHUNK, Cut, Problem, Source, Sums, TILE, normaliser};
 use crate::kernels::vec::row::{self, map_row};
 use crate::kernels::vec::{Elem, F32, Lanes, Simd, halves, lanes, math};
-use dinrail_core::tensor::Desc;
+use dinrail_core::tensor::{DType, Desc};
 
 /// Rows up to which keys and values are loaded in their own type; with more of them, converting once is cheaper.
 const DIRECT_ROWS: usize = 4;
@@ -18,7 +18,7 @@ pub(super) struct Workspace {
     queries: *mut f32,
     /// Weighted values, `dv` floats per row.
     values: *mut f32,
-    /// Logits, then weights, [`CHUNK`] floats per row.
+    /// Logits, then weights, `logits` floats per row.
     weights: *mut f32,
     /// Largest logit, one float per row.
     max: *mut f32,
@@ -29,6 +29,7 @@ pub(super) struct Workspace {
     converted: *mut f32,
     d: usize,
     dv: usize,
+    logits: usize,
 }
 
 impl Workspace {
@@ -38,11 +39,12 @@ impl Workspace {
         let queries = at;
         let values = queries.wrapping_add(rows * d);
         let weights = values.wrapping_add(rows * dv);
-        let max = weights.wrapping_add(rows * CHUNK);
+        let max = weights.wrapping_add(rows * cut.logits);
         let sum = max.wrapping_add(rows);
         let keys = sum.wrapping_add(rows);
         let converted = keys.wrapping_add(CHUNK * d);
-        Self { queries, values, weights, max, sum, keys, converted, d, dv }
+        let logits = cut.logits;
+        Self { queries, values, weights, max, sum, keys, converted, d, dv, logits }
     }
 
     /// Row `r` as far as it has come.
@@ -60,9 +62,10 @@ impl Workspace {
         self.queries.wrapping_add(r * self.d)
     }
 
+    /// Row `r`'s logits from key `at` on.
     #[inline(always)]
-    fn weight(&self, r: usize) -> *mut f32 {
-        self.weights.wrapping_add(r * CHUNK)
+    fn weight(&self, r: usize, at: usize) -> *mut f32 {
+        self.weights.wrapping_add(r * self.logits + at)
     }
 }
 
@@ -82,11 +85,15 @@ pub(super) struct Tile<'a> {
 ///
 /// Keys behind that one are not touched: in a cache that is still being filled they may be anything, and not even a
 /// weight of 0 would make a NaN harmless.
+#[derive(Clone, Copy)]
 struct Live {
     rows: [u8; TILE],
     count: usize,
     keys: usize,
 }
+
+/// What is known of the first chunks when the keys are passed over again.
+type Seen = [Live; 16];
 
 impl Tile<'_> {
     /// Leaves the sums of all rows over the keys `from..to` in the workspace.
@@ -106,21 +113,37 @@ impl Tile<'_> {
         // Where conversions are arithmetic rather than instructions, once is always cheaper (and smaller).
         let direct = T::WIDE || T::DIRECT && S::WIDE && self.count <= DIRECT_ROWS;
         let (dk, dv) = (self.k.1, self.v.1);
-        let passes: &[Pass] = if T::SHORT && self.problem.halves {
-            &[Pass::Measure, Pass::Apply]
-        } else {
-            &[Pass::Both]
+        let passes: &[Pass] = match T::SHORT && self.problem.halves {
+            true if self.problem.cut.keeps() => &[Pass::Keep, Pass::Use],
+            true => &[Pass::Measure, Pass::Apply],
+            false => &[Pass::Both],
         };
+        let mut seen: Seen = [Live { rows: [0; TILE], count: 0, keys: 0 }; 16];
         for &pass in passes {
-            if matches!(pass, Pass::Apply) {
+            if matches!(pass, Pass::Use) {
+                // SAFETY: the caller's promise; the logits of this part were kept.
+                unsafe { self.exponentiate(s, from, to, &seen) };
+            }
+            if matches!(pass, Pass::Apply | Pass::Use) {
                 // SAFETY: the caller's promise.
                 unsafe { self.settle(s) };
             }
+            let (keys, values) =
+                (!matches!(pass, Pass::Use), !matches!(pass, Pass::Keep | Pass::Measure));
             let mut first = from;
             while first < to {
                 let n = CHUNK.min(to - first);
-                // SAFETY: the caller's promise.
-                let live = unsafe { self.live(first, n) };
+                let live = match (pass, seen.get_mut(first / CHUNK)) {
+                    (Pass::Use, Some(live)) => *live,
+                    (_, slot) => {
+                        // SAFETY: the caller's promise.
+                        let live = unsafe { self.live(first, n) };
+                        if let Some(slot) = slot {
+                            *slot = live;
+                        }
+                        live
+                    }
+                };
                 if live.count == 0 {
                     first += n;
                     continue;
@@ -140,15 +163,13 @@ impl Tile<'_> {
                     unsafe { self.chunk::<S, T::Direct>(s, k, v, here, n, &live, pass) };
                 } else {
                     let (wide_k, wide_v) = (self.work.keys, self.work.converted);
-                    for c in 0..n {
-                        let from = k.at.wrapping_add(c.wrapping_mul(k.stride));
-                        let to = wide_k.wrapping_add(c * self.work.d);
-                        // SAFETY: the key is inside its tensor, the row inside the workspace.
-                        unsafe { T::convert(s, dk.dtype, from, to, self.work.d) };
-                        let from = v.at.wrapping_add(c.wrapping_mul(v.stride));
-                        let to = wide_v.wrapping_add(c * self.work.dv);
-                        // SAFETY: the value is inside its tensor, the row inside the workspace.
-                        unsafe { T::convert(s, dv.dtype, from, to, self.work.dv) };
+                    if keys {
+                        // SAFETY: the keys are inside their tensor, and there is room for a chunk.
+                        unsafe { convert::<S, T>(s, dk.dtype, k, n, wide_k, self.work.d) };
+                    }
+                    if values {
+                        // SAFETY: as above.
+                        unsafe { convert::<S, T>(s, dv.dtype, v, n, wide_v, self.work.dv) };
                     }
                     let k = Rows { at: wide_k.cast_const().cast(), stride: self.work.d * 4 };
                     let v = Rows { at: wide_v.cast_const().cast(), stride: self.work.dv * 4 };
@@ -156,6 +177,41 @@ impl Tile<'_> {
                     unsafe { self.chunk::<S, F32>(s, k, v, here, n, &live, pass) };
                 }
             }
+        }
+    }
+
+    /// Turns kept logits of the keys `from..to` into powers, and sums them up.
+    ///
+    /// # Safety
+    /// As [`attend`](Self::attend), after a pass that kept them.
+    #[inline(always)]
+    unsafe fn exponentiate<S: Simd>(&self, s: S, from: usize, to: usize, seen: &Seen) {
+        let (w, m) = (self.work, s.map());
+        let mut first = from;
+        while first < to {
+            let n = CHUNK.min(to - first);
+            // SAFETY: the caller's promise.
+            let live = match seen.get(first / CHUNK) {
+                Some(live) => *live,
+                // SAFETY: the caller's promise.
+                None => unsafe { self.live(first, n) },
+            };
+            for &r in live.rows.iter().take(live.count) {
+                let r = usize::from(r);
+                let x = w.weight(r, first);
+                // SAFETY: one float per row.
+                let max = unsafe { w.max.wrapping_add(r).read_unaligned() };
+                let shift = m.splat(if max == f32::NEG_INFINITY { 0.0 } else { max });
+                map_row!(m, F32, x.cast_const().cast(), x.cast(), CHUNK, |v| math::exp(v - shift));
+                let sum_at = w.sum.wrapping_add(r);
+                // SAFETY: one float per row.
+                let sum = unsafe { sum_at.read_unaligned() };
+                // SAFETY: the row has CHUNK powers.
+                let chunk = unsafe { row::sum(s, x, CHUNK) };
+                // SAFETY: one float per row.
+                unsafe { sum_at.write_unaligned(sum + chunk) };
+            }
+            first += n;
         }
     }
 
@@ -241,11 +297,13 @@ impl Tile<'_> {
         pass: Pass,
     ) {
         let w = self.work;
-        let mut rest = live.rows.get(..live.count).unwrap_or(&[]);
+        let at = if matches!(pass, Pass::Keep | Pass::Use) { first } else { 0 };
+        let all = live.rows.get(..live.count).unwrap_or(&[]);
+        let mut rest = if matches!(pass, Pass::Use) { &[] } else { all };
         macro_rules! block {
             ($r:literal, $rows:expr) => {{
                 let q = $rows.map(|r| w.query(usize::from(r)).cast_const());
-                let out = $rows.map(|r| w.weight(usize::from(r)));
+                let out = $rows.map(|r| w.weight(usize::from(r), at));
                 // SAFETY: the queries and the logits are in the workspace, the keys the caller's promise.
                 unsafe { logits::<S, E, $r>(s, q, k, w.d, n, out) };
             }};
@@ -272,13 +330,13 @@ impl Tile<'_> {
             // SAFETY: the logits are there.
             unsafe { self.weigh(s, usize::from(r), first, n, pass) };
         }
-        if matches!(pass, Pass::Measure) {
+        if matches!(pass, Pass::Measure | Pass::Keep) {
             return;
         }
-        let mut rest = live.rows.get(..live.count).unwrap_or(&[]);
+        let mut rest = all;
         macro_rules! block {
             ($r:literal, $j:literal, $rows:expr) => {{
-                let p = $rows.map(|r| w.weight(usize::from(r)).cast_const());
+                let p = $rows.map(|r| w.weight(usize::from(r), at).cast_const());
                 let out = $rows.map(|r| w.values.wrapping_add(usize::from(r) * w.dv));
                 // SAFETY: the weights and the sums are in the workspace, the values the caller's promise.
                 unsafe { weighted::<S, E, $r, $j>(s, p, v, out, n, w.dv) };
@@ -319,12 +377,19 @@ impl Tile<'_> {
     unsafe fn weigh<S: Simd>(&self, s: S, r: usize, first: usize, n: usize, pass: Pass) {
         let (p, w) = (self.problem, self.work);
         let at = p.place(self.kv_head, self.sequence, self.first + r);
-        let x = w.weight(r);
+        let x = w.weight(r, if matches!(pass, Pass::Keep | Pass::Use) { first } else { 0 });
+        let m = s.map();
+        let (max_at, sum_at) = (w.max.wrapping_add(r), w.sum.wrapping_add(r));
+        if matches!(pass, Pass::Use) {
+            // SAFETY: one float per row.
+            let factor = m.splat(unsafe { sum_at.read_unaligned() });
+            map_row!(m, F32, x.cast_const().cast(), x.cast(), CHUNK, |v| halves(m, v * factor));
+            return;
+        }
         for c in n..CHUNK {
             // SAFETY: `c` is inside the row's logits.
             unsafe { x.wrapping_add(c).write_unaligned(f32::NEG_INFINITY) };
         }
-        let m = s.map();
         if p.halves {
             // After the product, as where the two are operations of their own.
             let scale = m.splat(p.scale);
@@ -338,7 +403,6 @@ impl Tile<'_> {
             // SAFETY: the mask's row has a value for every key.
             unsafe { add_mask(m, x, mask.wrapping_add(first), p.slope(at), n) };
         }
-        let (max_at, sum_at) = (w.max.wrapping_add(r), w.sum.wrapping_add(r));
         // SAFETY: one float per row.
         let old = unsafe { max_at.read_unaligned() };
         if matches!(pass, Pass::Apply) {
@@ -353,6 +417,11 @@ impl Tile<'_> {
         // SAFETY: the row has CHUNK logits.
         let new = unsafe { row::largest(s, x, CHUNK) };
         let new = if new > old { new } else { old };
+        if matches!(pass, Pass::Keep) {
+            // SAFETY: one float per row.
+            unsafe { max_at.write_unaligned(new) };
+            return;
+        }
         // Nothing but -inf, or NaNs among them, which must come through: any shift will do.
         let shift = if new == f32::NEG_INFINITY { 0.0 } else { new };
         {
@@ -388,10 +457,34 @@ impl Tile<'_> {
 enum Pass {
     /// Sums and weighted values at once.
     Both,
+    /// Logits, which are kept, and the largest.
+    Keep,
+    /// Weighted values, by weights that kept powers are normalised and rounded to.
+    Use,
     /// Largest logits and sums.
     Measure,
     /// Weighted values, by weights that are normalised and rounded to half precision.
     Apply,
+}
+
+/// Converts `n` rows of `len` elements to F32, side by side.
+///
+/// # Safety
+/// The rows are readable, and there is room for all at `to`.
+#[inline(always)]
+unsafe fn convert<S: Simd, T: Source>(
+    s: S,
+    dtype: DType,
+    rows: Rows,
+    n: usize,
+    to: *mut f32,
+    len: usize,
+) {
+    for c in 0..n {
+        let from = rows.at.wrapping_add(c.wrapping_mul(rows.stride));
+        // SAFETY: the caller's promise.
+        unsafe { T::convert(s, dtype, from, to.wrapping_add(c * len), len) };
+    }
 }
 
 /// How many of `n` keys there are up to the last one that is not hidden.

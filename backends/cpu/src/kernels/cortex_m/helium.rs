@@ -44,11 +44,11 @@ macro_rules! totals {
             vadd.f32 s20, s20, s22
             vadd.f32 s24, s24, s26
             vadd.f32 s28, s28, s30
-            vstr s16, [r5]
-            vstr s20, [r5, #4]
-            vstr s24, [r5, #8]
-            vstr s28, [r5, #12]
-            adds r5, r5, #16
+            vstr s16, [r10]
+            vstr s20, [r10, #4]
+            vstr s24, [r10, #8]
+            vstr s28, [r10, #12]
+            add r10, r10, #16
         "
     };
 }
@@ -62,27 +62,30 @@ macro_rules! floats {
                 push {{r4-r10, lr}}
                 vpush {{d8-d15}}
                 ldm r0, {{r0-r5}}
+                mov r8, r0
+                mov r9, r4
+                mov r10, r5
             1:
-                mov r6, r0
-                add r7, r0, r1
-                add r8, r7, r1
-                add r9, r8, r1
-                mov r10, r3
+                mov r4, r8
+                add r5, r8, r1
+                add r6, r5, r1
+                add r7, r6, r1
+                mov r12, r3
                 vmov.i32 q4, #0
                 vmov.i32 q5, #0
                 vmov.i32 q6, #0
                 vmov.i32 q7, #0
-                wlstp.32 lr, r4, 3f
+                wlstp.32 lr, r9, 3f
             2:
-                vldrw.u32 q0, [r10], #16
+                vldrw.u32 q0, [r12], #16
             ",
-            $load!("r6"),
+            $load!("r4"),
             "vfma.f32 q4, q1, q0",
-            $load!("r7"),
+            $load!("r5"),
             "vfma.f32 q5, q1, q0",
-            $load!("r8"),
+            $load!("r6"),
             "vfma.f32 q6, q1, q0",
-            $load!("r9"),
+            $load!("r7"),
             "
                 vfma.f32 q7, q1, q0
                 letp lr, 2b
@@ -90,7 +93,7 @@ macro_rules! floats {
             ",
             totals!(),
             "
-                add r0, r0, r1, lsl #2
+                add r8, r8, r1, lsl #2
                 subs r2, r2, #1
                 bne 1b
                 vpop {{d8-d15}}
@@ -116,7 +119,8 @@ macro_rules! halves {
 ///
 /// # Safety
 /// * There is a quad; rows and column are readable for `len` floats, `out` writable for four a quad, all aligned.
-// r0: rows; r1: stride; r2: quads; r3, r10: column; r4: elements; r5: results; r6 to r9: the four rows.
+// r1: stride; r2: quads; r3, r12: column; r4 to r7: the four rows (a load that widens takes low registers); r8: rows; r9:
+// elements; r10: results.
 #[unsafe(naked)]
 pub unsafe extern "C" fn f32(job: *const Quads) {
     floats!(singles)

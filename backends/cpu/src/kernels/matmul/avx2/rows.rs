@@ -5,6 +5,20 @@ use crate::kernels::matmul::activations::{Column, Columns};
 use crate::kernels::matmul::driver::Tile;
 use core::arch::x86_64::*;
 
+/// How far ahead of what is read weights are asked for, in bytes: what memory gives while a core waits for one line, and
+/// more than a page, at whose end the processor's own look-ahead stops.
+const AHEAD: usize = 4096;
+
+/// Asks for the `bytes` that lie [`AHEAD`] of `p`.
+#[inline(always)]
+fn ask(p: *const u8, bytes: usize) {
+    for line in 0..bytes.div_ceil(64) {
+        let at = p.wrapping_add(AHEAD + 64 * line).cast();
+        // SAFETY: a hint for any address; every x86-64 processor has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) };
+    }
+}
+
 /// Eight partial sums of the integer product of group `g` of `block` with `x`.
 ///
 /// # Safety
@@ -101,7 +115,11 @@ fn four_rows<F: Unpack, const C: usize>(
         [_mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1), _mm256_setr_epi32(2, 2, 2, 2, 3, 3, 3, 3)];
     let mut sums = [[_mm256_setzero_ps(); 2]; C];
     let mut offsets = [_mm_setzero_ps(); C];
+    let stretch = rows[0].as_ptr().cast::<u8>();
     for g in 0..t.row_len() {
+        // The four rows are one stretch of memory, which is asked for in order.
+        let step = 4 * size_of::<F::Block>();
+        ask(stretch.wrapping_add(g * step), step);
         // SAFETY: every row of a tile has `row_len` blocks.
         let blocks = rows.map(|row| unsafe { row.get_unchecked(g) });
         // SAFETY: the level's instructions are enabled here.
@@ -214,6 +232,7 @@ fn large<F: Unpack, const R: usize, const C: usize>(
         for (k, row) in rows.iter().enumerate() {
             // SAFETY: every row of a tile has `row_len` blocks.
             let block = unsafe { row.get_unchecked(b) };
+            ask((block as *const F::Block).cast(), size_of::<F::Block>());
             // SAFETY: the level's instructions are enabled here.
             let scales = unsafe { F::eight(block) };
             let mut d = [[0f32; 8]; C];
