@@ -43,7 +43,7 @@ impl Level {
     pub const fn score(self) -> u32 {
         const BASE: u32 = 1;
         match self {
-            Level::Scalar | Level::Neon => BASE,
+            Level::Scalar | Level::Neon | Level::Helium => BASE,
             Level::Dotprod => BASE + 2,
             // SSE 4.2, AVX, F16C, FMA, BMI2, AVX2.
             Level::Avx2 => BASE + 1 + 2 + 4 + 8 + 16 + 32,
