@@ -19,6 +19,9 @@ pub struct Gate {
     left: std::sync::atomic::AtomicU64,
     #[cfg(feature = "fault")]
     code: std::sync::atomic::AtomicI32,
+    /// Whether calls go on failing.
+    #[cfg(feature = "fault")]
+    lasting: std::sync::atomic::AtomicBool,
 }
 
 impl Gate {
@@ -31,6 +34,9 @@ impl Gate {
             if self.left.load(Ordering::Relaxed) > 0
                 && self.left.fetch_sub(1, Ordering::Relaxed) == 1
             {
+                if self.lasting.load(Ordering::Relaxed) {
+                    self.left.store(1, Ordering::Relaxed);
+                }
                 let code = vk::Result::from_raw(self.code.load(Ordering::Relaxed));
                 return Err(error(call, code));
             }
@@ -39,11 +45,12 @@ impl Gate {
         Ok(())
     }
 
-    /// The `n`-th call from now on fails with `code`; 0 for none. Returns how many were left to the last failure that
+    /// The `n`-th call from now on fails with `code`, and if `lasting` all behind it; 0 for none. Returns how many were left to the last failure that
     /// was asked for.
     #[cfg(feature = "fault")]
-    pub fn arm(&self, n: u64, code: i32) -> u64 {
+    pub fn arm(&self, n: u64, code: i32, lasting: bool) -> u64 {
         use std::sync::atomic::Ordering;
+        self.lasting.store(lasting, Ordering::Relaxed);
         self.code.store(code, Ordering::Relaxed);
         self.left.swap(n, Ordering::Relaxed)
     }

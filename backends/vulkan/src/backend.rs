@@ -96,9 +96,27 @@ impl Backend {
     /// The device can't be used at all.
     #[cfg(feature = "fault")]
     pub fn fail(&'static self, device: usize, n: u64, code: i32) -> dinrail_core::Result<u64> {
+        Ok(self.context(device)?.api.gate.arm(n, code, false))
+    }
+
+    /// As [`fail`](Self::fail), and every call after it fails too, as on a device that is lost, until `fail` or `lose`
+    /// is called with 0. For tests.
+    ///
+    /// # Errors
+    /// The device can't be used at all.
+    #[cfg(feature = "fault")]
+    pub fn lose(&'static self, device: usize, n: u64) -> dinrail_core::Result<u64> {
+        let code = ash::vk::Result::ERROR_DEVICE_LOST.as_raw();
+        Ok(self.context(device)?.api.gate.arm(n, code, true))
+    }
+
+    #[cfg(feature = "fault")]
+    fn context(
+        &'static self,
+        device: usize,
+    ) -> dinrail_core::Result<&'static crate::context::Context> {
         let devices = self.found().as_ref().map(|f| f.devices.as_slice()).unwrap_or(&[]);
-        let device = devices.get(device).ok_or(dinrail_core::Error::NotFound)?.attach();
-        Ok(device.context()?.api.gate.arm(n, code))
+        devices.get(device).ok_or(dinrail_core::Error::NotFound)?.attach().context()
     }
 }
 
