@@ -52,14 +52,11 @@ impl Work {
         if self.current.as_ref().is_some_and(|r| !r.has_room()) {
             self.flush(context)?;
         }
-        let recorder = match self.current.take() {
-            Some(r) => r,
-            None => match self.idle.pop() {
-                Some(r) => r,
-                None => Recorder::new(context, false)?,
-            },
-        };
-        Ok(self.current.insert(recorder))
+        if self.current.is_none() {
+            let new = || Recorder::new(context, false);
+            self.current = Some(self.idle.pop().map_or_else(new, Ok)?);
+        }
+        self.current.as_mut().ok_or(Error::NotFound)
     }
 
     /// Submits what was recorded.

@@ -76,6 +76,8 @@ fn access(k: &Kernel, source: &str) -> Access {
             "b",
         ) => Access::Words,
         (Family::GetWords, _) => Access::Words,
+        (Family::FlashAttn, "a") => Access::Numbers(F32),
+        (Family::FlashAttn, "b") => Access::Numbers(k.a),
         (Family::FlashAttn, "c") => Access::Numbers(k.b),
         (Family::FlashAttn, "d") => Access::Numbers(F16),
         (_, "a") => Access::Numbers(k.a),

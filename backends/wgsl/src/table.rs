@@ -120,6 +120,8 @@ enum Rule {
     One,
     /// The result has another type than the first source.
     Differ,
+    /// Keys and values of one type, or of two that caches are made of.
+    Cache,
     /// The second source is F32 unless the first is a float too.
     Weights,
 }
@@ -149,7 +151,7 @@ const fn types(family: Family) -> (Types, Rule) {
         Family::SoftMax => ((&[F32], &[F32], &[F32, F16]), Rule::All),
         Family::Argmax | Family::Argsort => ((&[I32], &[F32], &[F32]), Rule::All),
         Family::MulMatVec | Family::MulMat => ((&[F32], WEIGHTS, FLOATS), Rule::Weights),
-        Family::FlashAttn => ((&[F32], &[F32], WEIGHTS), Rule::All),
+        Family::FlashAttn => ((&[F32], WEIGHTS, WEIGHTS), Rule::Cache),
         Family::Arange | Family::DiagMask | Family::Norm | Family::GroupNorm | Family::RowSum => {
             ((&[F32], &[F32], &[F32]), Rule::All)
         }
@@ -166,8 +168,14 @@ const fn taken(rule: Rule, dst: DType, a: DType, b: DType) -> bool {
         Rule::Same => eq(dst, a),
         Rule::One => eq(dst, a) && eq(a, b),
         Rule::Differ => !eq(dst, a),
+        Rule::Cache => eq(a, b) || (in_caches(a) && in_caches(b)),
         Rule::Weights => eq(b, F32) || a.is_float(),
     }
+}
+
+/// Types that keys and values of a cache have when they differ.
+const fn in_caches(t: DType) -> bool {
+    matches!(t, F16 | Q4_0 | Q4_1 | Q5_0 | Q5_1 | Q8_0)
 }
 
 /// Variants, best first.

@@ -9,10 +9,14 @@ use dinrail_core::tensor::DType;
 
 /// Whether the device supports a case; `None` if the case can't be built.
 pub fn supports(device: &dyn Device, case: &Case) -> Option<bool> {
+    answers(&|q| device.supports(q), case)
+}
+
+fn answers(supports: &dyn Fn(&Query<'_>) -> bool, case: &Case) -> Option<bool> {
     let image = Image::new(case, 64, None).ok()?;
     let sources = Query::sources(image.graph(), image.node);
     let node = image.graph().node(image.node)?;
-    Some(device.supports(&Query::of(node, &sources)))
+    Some(supports(&Query::of(node, &sources)))
 }
 
 /// The operation's name, with that of its function.
@@ -56,6 +60,18 @@ pub fn write(
     cases: impl Iterator<Item = Case>,
     out: &mut impl Write,
 ) -> core::fmt::Result {
+    write_answers(&|q| device.supports(q), cases, out)
+}
+
+/// [`write`] for what would answer as a device does.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_answers(
+    supports: &dyn Fn(&Query<'_>) -> bool,
+    cases: impl Iterator<Item = Case>,
+    out: &mut impl Write,
+) -> core::fmt::Result {
     let mut names = [("", None); ROWS];
     let mut cells = [[Cell::default(); COLUMNS]; ROWS];
     let mut used = [false; COLUMNS];
@@ -64,7 +80,7 @@ pub fn write(
         let name = name(&case.op);
         let row = names.iter().take(rows).position(|n| *n == name).unwrap_or(rows);
         let column = DType::ALL.iter().position(|t| *t == case.filed_under());
-        let (Some(column), Some(supported)) = (column, supports(device, &case)) else { continue };
+        let (Some(column), Some(supported)) = (column, answers(supports, &case)) else { continue };
         let (Some(n), Some(line)) = (names.get_mut(row), cells.get_mut(row)) else { continue };
         *n = name;
         rows = rows.max(row + 1);

@@ -73,11 +73,11 @@ pub(super) fn rope(q: &Query<'_>, r: &Rope) -> Option<Work> {
 pub(super) fn flash(q: &Query<'_>, scale: f32, max_bias: f32, softcap: f32) -> Option<Work> {
     let (a, k, v) = (q.src.source(0)?, q.src.source(1)?, q.src.source(2)?);
     let (mask, sinks) = (q.src.source(3), q.src.source(4));
-    if k.dtype != v.dtype || a.ne[0] > LONGEST_HEAD || v.ne[0] > LONGEST_HEAD {
+    if a.ne[0] > LONGEST_HEAD || v.ne[0] > LONGEST_HEAD {
         return None;
     }
     let sources = [a, k, v, mask.unwrap_or(a), sinks.unwrap_or(a)];
-    let mut w = Work::new(Family::FlashAttn, [F32, F32, k.dtype], q.dst, &sources);
+    let mut w = Work::new(Family::FlashAttn, [F32, k.dtype, v.dtype], q.dst, &sources);
     w.sources = [0, 1, 2, if mask.is_some() { 3 } else { 0 }, if sinks.is_some() { 4 } else { 0 }];
     let (first, steps) = alibi(a.ne[2], max_bias);
     w.n([first, usize::from(mask.is_some()), usize::from(sinks.is_some()), layout::chunks(k)]);

@@ -2,9 +2,10 @@
 #![allow(dead_code)]
 
 use dinrail_conformance::{cases, table};
-use dinrail_core::hal::{Backend as _, Device};
+use dinrail_core::hal::{Backend as _, Device, Query};
 pub use dinrail_host::HEAP;
 use dinrail_host::THREADS;
+use dinrail_wgsl::{Features, Limits, launch};
 
 /// The CPU backend.
 pub static CPU: dinrail_cpu::Backend =
@@ -42,5 +43,10 @@ pub fn support() -> String {
         text.push_str(&format!("\n## {name}\n\n"));
         table::write(device, cases(), &mut text).unwrap();
     }
+    // What these devices answer depends on nothing else.
+    let limits = Limits { features: Features::NONE, binding: 1 << 27, alignment: 256 };
+    let supports = |q: &Query<'_>| q.op.is_view() || launch(q, &limits).is_some();
+    text.push_str("\n## Vulkan and Metal, on every device\n\n");
+    table::write_answers(&supports, cases(), &mut text).unwrap();
     text
 }
