@@ -14,8 +14,16 @@ pub fn cache() -> PathBuf {
     }
 }
 
-/// A folder of libraries that `ci/ggml-packages.sh` fetched (`cpu-v2`, `vulkan-v2`, `cpu-v1`).
+/// A folder of libraries that `ci/ggml-packages.sh` fetched (`cpu-v2`, `vulkan-v2`, `cpu-v1`), for this processor.
 pub fn package(name: &str) -> Option<PathBuf> {
+    let name = match (name, std::env::consts::ARCH) {
+        (name, "x86_64") => name.to_owned(),
+        ("cpu-v2", "aarch64") => "cpu-v2-arm64".to_owned(),
+        (name, arch) => {
+            println!("skipped: {name} is not fetched for {arch}");
+            return None;
+        }
+    };
     let dir = cache().join("ggml").join(name);
     if dir.join(".fetched").is_file() {
         return Some(dir);
@@ -26,6 +34,10 @@ pub fn package(name: &str) -> Option<PathBuf> {
 
 /// The folder of llama.cpp's programs and libraries that `ci/peers.sh` built.
 pub fn peers() -> Option<PathBuf> {
+    if cfg!(not(target_arch = "x86_64")) {
+        println!("skipped: llama.cpp is not built for this processor");
+        return None;
+    }
     let dir = cache().join("peers");
     let built = std::fs::read_dir(&dir).into_iter().flatten().flatten().map(|e| e.path());
     let found = built.filter(|p| p.join(".built").is_file()).map(|p| p.join("bin")).max();

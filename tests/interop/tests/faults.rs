@@ -26,7 +26,10 @@ static device devices[] = {{DEVICE("one"), DEVICE("two")}};
 static const char *reg_name(reg *r) {{ (void)r; return NAME; }}
 static size_t count(reg *r) {{ (void)r; return COUNT; }}
 static device *get(reg *r, size_t i) {{ (void)r, (void)i; return GET(i); }}
-static reg it = {{VERSION, reg_name, count, get, NULL, NULL}};
+#ifndef PROC
+#define PROC NULL
+#endif
+static reg it = {{VERSION, reg_name, count, get, PROC, NULL}};
 #ifndef ENTRY
 #define ENTRY &it
 #endif
@@ -185,6 +188,14 @@ fn other_names_of_the_entry_points() {
     let c = Candidate::open(&file).unwrap();
     assert_eq!(c.score().unwrap(), Some(4));
     assert_eq!(c.init().unwrap().device_count(), 2);
+    // The names of functions are prefixed in such builds as well.
+    let proc = "static void *proc(reg *r, const char *n) {\n\
+                    return strcmp(n, \"lm_ggml_backend_thing\") ? NULL : (void *)r;\n\
+                }\n#define PROC proc";
+    let file = plugin("prefixedproc", proc, &["-DPREFIX(x)=lm_##x"]).unwrap();
+    let library = Candidate::open(&file).unwrap().init().unwrap();
+    assert!(library.proc("ggml_backend_thing").is_some());
+    assert!(library.proc("ggml_backend_other").is_none());
 }
 
 #[test]

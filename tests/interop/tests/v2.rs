@@ -10,20 +10,41 @@ use dinrail_interop as interop;
 fn scores_follow_the_processor() {
     let Some(dir) = interop::package("cpu-v2") else { return };
     let files = interop::cpu_libraries(&dir);
-    assert_eq!(files.len(), 14);
     let score = |name: &str| {
         let file = dir.join(format!("libggml-cpu-{name}.so"));
         Candidate::open(&file).unwrap().score().unwrap()
     };
-    let baseline = score("x64").expect("it has a score function");
+    let (count, least, better) = OF_THIS_PROCESSOR;
+    assert_eq!(files.len(), count);
+    let baseline = score(least).expect("it has a score function");
     assert!(baseline > 0);
-    if std::arch::is_x86_feature_detected!("avx2") {
-        assert!(score("haswell") > Some(baseline));
-    }
-    if !std::arch::is_x86_feature_detected!("avx512f") {
-        assert_eq!(score("skylakex"), Some(0));
+    for (variant, there) in better() {
+        match there {
+            true => assert!(score(variant) > Some(baseline), "{variant}"),
+            false => assert_eq!(score(variant), Some(0), "{variant}"),
+        }
     }
 }
+
+type Variants = (usize, &'static str, fn() -> Vec<(&'static str, bool)>);
+
+/// How many variants the package has, the one for every processor, and some with whether this one has what they need.
+#[cfg(target_arch = "aarch64")]
+const OF_THIS_PROCESSOR: Variants = (8, "armv8.0_1", || {
+    let dotprod = std::arch::is_aarch64_feature_detected!("dotprod");
+    let i8mm = std::arch::is_aarch64_feature_detected!("i8mm");
+    vec![("armv8.2_1", dotprod), ("armv8.6_1", dotprod && i8mm)]
+});
+#[cfg(target_arch = "x86_64")]
+const OF_THIS_PROCESSOR: Variants = (14, "x64", || {
+    let avx512 = std::arch::is_x86_feature_detected!("avx512f");
+    let mut all = vec![("haswell", std::arch::is_x86_feature_detected!("avx2"))];
+    // With them, further instructions decide.
+    all.extend((!avx512).then_some(("skylakex", false)));
+    all
+});
+#[cfg(not(any(target_arch = "aarch64", target_arch = "x86_64")))]
+const OF_THIS_PROCESSOR: Variants = (0, "", Vec::new);
 
 #[test]
 fn it_lists_what_it_has() {
@@ -40,7 +61,8 @@ fn it_lists_what_it_has() {
     assert!(device.caps().buffer_from_host && !device.caps().asynchronous);
     let ty = device.buffer_type();
     assert!(ty.is_host() && ty.alignment() == 32 && ty.name() == "CPU", "{}", ty.name());
-    assert!(library.features().iter().any(|(n, v)| n == "SSE3" && v == "1"));
+    let basic = if cfg!(target_arch = "aarch64") { "NEON" } else { "SSE3" };
+    assert!(library.features().iter().any(|(n, v)| n == basic && v == "1"));
     assert!(device.supports_buffer_type(ty));
     let extra = device.extra_buffer_type(0).expect("re-ordered weights");
     assert!(extra.is_repacked() && device.supports_buffer_type(extra));

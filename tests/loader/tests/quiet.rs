@@ -40,5 +40,13 @@ fn nobody_writes_to_the_console() {
     assert!(sh.status().unwrap().success());
     let second: serde_json::Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
     assert_eq!(first, second);
+    // Where nothing can be written, nothing fails either.
+    if let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") {
+        std::fs::remove_file(&out).unwrap();
+        let status = command().stdout(full.try_clone().unwrap()).stderr(full).status().unwrap();
+        assert!(status.success());
+        let third = serde_json::from_slice::<serde_json::Value>(&std::fs::read(&out).unwrap());
+        assert_eq!(first, third.unwrap());
+    }
     assert!(first["entries"].as_array().unwrap().len() >= 4);
 }

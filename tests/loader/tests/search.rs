@@ -171,20 +171,37 @@ fn a_program_with_more_rights_than_its_user_asks_nobody() {
         println!("skipped: only root can make a set-uid program");
         return;
     }
-    mode(&prog, 0o4755);
-    let Some(mut command) = as_nobody(&prog) else { return };
-    command.args(["--all", "--cwd"]).current_dir(&here).env("GGML_BACKEND_PATH", &here);
-    command.env("XDG_DATA_HOME", &here).env("DINRAIL_DENY", "x");
-    let r = report(&mut command);
-    if r.0["privileged"] == false {
-        println!("skipped: this file system has no set-uid programs");
-        return;
-    }
-    assert!(nest.marks("marks").is_empty() && r.files().is_empty(), "{:#}", r.0);
-    assert_eq!(r.places(), [(&*bin.to_string_lossy(), "executable")]);
-    let warnings = r.texts("warnings").join("\n");
-    for what in ["GGML_BACKEND_PATH is ignored", "DINRAIL_DENY is ignored", "the working directory"]
-    {
-        assert!(warnings.contains(what), "{warnings}");
+    let capable = || {
+        mode(&prog, 0o755);
+        let done = Command::new("setcap").arg("cap_net_raw+ep").arg(&prog).status();
+        done.is_ok_and(|s| s.success())
+    };
+    let plain = |bits: u32| {
+        mode(&prog, bits);
+        true
+    };
+    let ways: [(&str, &dyn Fn() -> bool); 3] =
+        [("set-uid", &|| plain(0o4755)), ("set-gid", &|| plain(0o2755)), ("capable", &capable)];
+    for (way, prepare) in ways {
+        if !prepare() {
+            println!("skipped: {way} programs (setcap)");
+            continue;
+        }
+        let Some(mut command) = as_nobody(&prog) else { return };
+        command.args(["--all", "--cwd"]).current_dir(&here).env("GGML_BACKEND_PATH", &here);
+        command.env("XDG_DATA_HOME", &here).env("DINRAIL_DENY", "x");
+        let r = report(&mut command);
+        if r.0["privileged"] == false {
+            println!("skipped: this file system has no {way} programs");
+            continue;
+        }
+        assert!(nest.marks("marks").is_empty() && r.files().is_empty(), "{way}: {:#}", r.0);
+        assert_eq!(r.places(), [(&*bin.to_string_lossy(), "executable")]);
+        let warnings = r.texts("warnings").join("\n");
+        for what in
+            ["GGML_BACKEND_PATH is ignored", "DINRAIL_DENY is ignored", "the working directory"]
+        {
+            assert!(warnings.contains(what), "{way}: {warnings}");
+        }
     }
 }

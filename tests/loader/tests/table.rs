@@ -143,6 +143,86 @@ fn a_compiled_in_backend_competes_by_score() {
     assert_eq!(loader::unload(ours.0).unwrap_err().cause(), Some(Error::BuiltIn));
 }
 
+/// A program that has a CPU backend inside works with all of its plug-ins, with some of them and with none.
+#[test]
+fn plug_ins_may_be_missing() {
+    let _turn = turn();
+    let nest = Nest::new();
+    let (cpu, gpu) = (nest.at("libggml-cpu-x.so"), nest.at("libggml-gpu.so"));
+    if !plugin(&cpu, &["NAME=\"CPU\"", "SCORE=1000000"]) {
+        return;
+    }
+    plugin(&gpu, &["NAME=\"GPU\""]);
+    let before = devices();
+    for (there, taken) in
+        [([true, true], 2), ([false, true], 1), ([true, false], 1), ([false, false], 0)]
+    {
+        for (file, _) in [&cpu, &gpu].into_iter().zip(there).filter(|(_, there)| !there) {
+            std::fs::rename(file, file.with_extension("away")).unwrap();
+        }
+        let r = load_dir(nest.path());
+        assert_eq!(r.taken().count(), taken, "{r}");
+        let cpu_is_ours = !there[0];
+        let best = registry().device_by_kind(dinrail::hal::DeviceKind::Cpu).unwrap();
+        assert_eq!(best.description() != "a device for tests", cpu_is_ours);
+        assert_eq!(registry().device_by_name("GPU0").is_some(), there[1]);
+        assert!(registry().best_device().is_some());
+        r.taken().for_each(|e| loader::unload(e.handle().unwrap()).unwrap());
+        assert_eq!(devices(), before);
+        for file in [&cpu, &gpu] {
+            let _ = std::fs::rename(file.with_extension("away"), file);
+        }
+    }
+}
+
+/// A device that is counted and not given is met by no look-up.
+#[test]
+fn a_missing_device_is_nowhere() {
+    let _turn = turn();
+    let nest = Nest::new();
+    let file = nest.at("libggml-half.so");
+    let get = "GET(i)=(i == 1 ? NULL : &devices[i])";
+    if !plugin(&file, &["NAME=\"HALF\"", "COUNT=2", get]) {
+        return;
+    }
+    let handle = loader::load(&file, &options()).unwrap();
+    let backend = registry().backend(handle).unwrap();
+    assert_eq!(backend.device_count(), 1);
+    assert!(backend.device(0).is_some() && backend.device(1).is_none());
+    assert!(registry().device_by_name("HALF0").is_some());
+    assert!(registry().device_by_name("HALF1").is_none());
+    let gpu = registry().device_by_kind(dinrail::hal::DeviceKind::Gpu).unwrap();
+    assert_eq!(gpu.name(), "HALF0");
+    assert_eq!(registry().best_device().unwrap().name(), "HALF0");
+    // It gives no stream: an error, and not for the whole program.
+    assert!(gpu.open(&Default::default()).is_err());
+    loader::unload(handle).unwrap();
+}
+
+/// What was unloaded may be another file under the same name when it is loaded again.
+#[test]
+fn a_changed_file_is_loaded_anew() {
+    let _turn = turn();
+    let nest = Nest::new();
+    let file = nest.at("libggml-changing.so");
+    if !plugin(&file, &["NAME=\"FIRST\""]) {
+        return;
+    }
+    let first = loader::load(&file, &options()).unwrap();
+    assert_eq!(registry().backend(first).unwrap().name(), "FIRST");
+    let old = registry().device_by_name("FIRST0").unwrap();
+    loader::unload(first).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    plugin(&file, &["NAME=\"SECOND\"", "COUNT=2"]);
+    let second = loader::load(&file, &options()).unwrap();
+    assert_eq!(registry().backend(second).unwrap().name(), "SECOND");
+    assert_eq!(registry().backend(second).unwrap().device_count(), 2);
+    // What belonged to the old one stays an error.
+    assert_eq!(Buffer::new(old.buffer_type(), 8).unwrap_err(), Error::Stale);
+    assert_eq!(registry().backend(first).err(), Some(Error::Stale));
+    loader::unload(second).unwrap();
+}
+
 /// Bytes of this process that are in memory.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
