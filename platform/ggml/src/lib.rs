@@ -24,6 +24,7 @@
 pub mod abi;
 mod backend;
 mod base;
+mod brought;
 mod buffer;
 mod buffer_type;
 mod cache;

@@ -3,6 +3,7 @@
 use crate::abi::{self, InitFn, Reg, ScoreFn};
 use crate::backend::{Library, Loaded, Parts};
 use crate::base;
+use crate::brought;
 use crate::dl::{self, Shared};
 use crate::error::{LoadError, Stage};
 use crate::numbers::Numbers;
@@ -33,6 +34,7 @@ impl Candidate {
     /// [`Stage::Open`] with the system's words; [`Stage::Symbol`] for a library that is no plug-in; [`Stage::Base`] for
     /// one that the system joined with another release of ggml.
     pub fn open(path: &Path) -> Result<Self, LoadError> {
+        let before = brought::loads();
         let (plugin, held) = match Shared::open(path) {
             Ok(s) => (s, None),
             Err(e) => {
@@ -42,6 +44,7 @@ impl Candidate {
                 (again?, Some(held))
             }
         };
+        brought::note(before, path);
         let found = ["", abi::PREFIX]
             .into_iter()
             .find_map(|prefix| Some((prefix, plugin.symbol(&format!("{prefix}{}", abi::INIT))?)));
@@ -96,8 +99,12 @@ impl Candidate {
     /// [`Stage::Init`], [`Stage::Version`], [`Stage::Base`], [`Stage::Devices`].
     pub fn init(mut self) -> Result<&'static Library, LoadError> {
         base::redirect_log(&self.plugin, self.held.as_ref(), self.prefix);
+        let before = brought::loads();
         // SAFETY: the entry point takes nothing; its type is the same in all versions.
         let reg = unsafe { (self.init)() };
+        // What it opened itself counts, too.
+        brought::note(before, &self.path);
+        brought::keep();
         if reg.is_null() {
             return Err(
                 self.wrong(Stage::Init, "its entry point gave null: no usable device or driver")

@@ -22,7 +22,7 @@ fn both_compute() {
             common::attention(device);
         }
     }
-    // Both are unloaded, one after the other.
+    // Both are unloaded, one after the other. The threads of OpenMP's runtime, which one of them brought along, live on.
     for library in [one, two] {
         library.unload().unwrap();
     }

@@ -42,6 +42,18 @@
 //!
 //! [`Loader::unload`] refuses while streams, buffers or events of the backend are alive. Whether the system takes the
 //! library out of memory is up to it: musl never does, glibc keeps those that ask for it. Don't rely on destructors.
+//!
+//! # Several releases of ggml
+//!
+//! Plug-ins of one release share a base library, and glibc and musl join libraries by their internal names. So two
+//! releases work in one process if their base libraries are called differently (`libggml-base.so`, `libggml-base.so.0`);
+//! otherwise the candidates of the second one are refused, before anything of them is called, and the report names the
+//! one that is in the way.
+//!
+//! # Statically linked programs
+//!
+//! Where the program can't load libraries ([`AVAILABLE`]), every function here answers with a report that says so, and
+//! nothing is opened. Compiled-in backends are not concerned.
 
 mod candidates;
 mod format;
