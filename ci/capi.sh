@@ -121,6 +121,14 @@ else
     say "skipped: no ggml in $GGML (ci/ggml-packages.sh fetches it)"
 fi
 
+step "plug-ins"
+install --features "$BACKEND,dynamic" --prefix "$OUT/dynamic"
+# shellcheck disable=SC2086 # Many words.
+run gcc -std=c11 $STRICT platform/capi/tests/api.c "$OUT/dynamic/lib/libdinrail.a" -lm -o "$OUT/api"
+LIBRARY=$GGML/libggml-cpu-x64.so
+[ -f "$LIBRARY" ] || LIBRARY=''
+run "$OUT/api" "$MODELS/ad01-f32.gguf" "$BACKEND" ${LIBRARY:+"$LIBRARY"}
+
 step "without an operating system, x86-64"
 # Names that a library without an operating system may ask for.
 check_bare() { # prefix, tools, allowed names

@@ -161,6 +161,8 @@
 #define dinrail_gguf_find_element DINRAIL_SYMBOL(gguf_find_element)
 #define dinrail_backend_register DINRAIL_SYMBOL(backend_register)
 #define dinrail_backend_unregister DINRAIL_SYMBOL(backend_unregister)
+#define dinrail_backend_load DINRAIL_SYMBOL(backend_load)
+#define dinrail_backend_load_all DINRAIL_SYMBOL(backend_load_all)
 #define dinrail_log_to DINRAIL_SYMBOL(log_to)
 #define dinrail_file_map DINRAIL_SYMBOL(file_map)
 #define dinrail_file_data DINRAIL_SYMBOL(file_data)
@@ -1856,6 +1858,57 @@ dinrail_status dinrail_backend_register(dinrail_driver *driver,
 // Threads: any; not from an interrupt.
 dinrail_status dinrail_backend_unregister(dinrail_backend backend,
                                           dinrail_error *error);
+
+/*
+ * Plug-ins
+ * ========
+ *
+ * Backends from shared libraries, ggml's own among them: in a library that was built with the feature `dynamic`; elsewhere these
+ * functions answer DINRAIL_ERROR_NOT_OFFERED. Nothing is searched or opened that nobody asked for. What is searched, in which
+ * order, and what is never opened, the documentation of the Rust module `dinrail::loader` says.
+ */
+
+// What became of one file. Text is valid during the call.
+typedef struct dinrail_candidate {
+    // The file; a path that isn't UTF-8 as well as it can be printed.
+    dinrail_str path;
+    // The name that it is a candidate for, such as "cuda"; of its backend, if it was taken.
+    dinrail_str name;
+    // Why it was not taken, in the system's words where there are any.
+    dinrail_str reason;
+    // What it thinks of this machine; -1 if it was not asked or doesn't say.
+    int64_t score;
+    // Whether it is in the table now.
+    bool taken;
+} dinrail_candidate;
+
+// Is told of each file that was looked at. It must not call the library.
+typedef void (*dinrail_report_function)(void *user, const dinrail_candidate *candidate);
+
+// Loads one library into the table; the path is UTF-8. DINRAIL_ERROR_LOAD if it can't be taken: `report`, which may be NULL, is told
+// why. `dinrail_backend_unregister` takes it out and closes the library.
+//
+// Threads: any; not from an interrupt.
+//
+// To be seen to by the caller:
+// `path` is NULL or a string, and what is loaded is trusted like the program itself.
+dinrail_status dinrail_backend_load(const char *path,
+                                    dinrail_report_function report,
+                                    void *user,
+                                    dinrail_error *error);
+
+// Loads the best library for each kind of device, from a directory (UTF-8) or, with NULL, from the usual places. How many were
+// taken goes to `taken`; none is no error. `report`, which may be NULL, is told of each file.
+//
+// Threads: any; not from an interrupt.
+//
+// To be seen to by the caller:
+// `directory` is NULL or a string, and what lies there is trusted like the program itself.
+dinrail_status dinrail_backend_load_all(const char *directory,
+                                        dinrail_report_function report,
+                                        void *user,
+                                        size_t *taken,
+                                        dinrail_error *error);
 
 /*
  * Log

@@ -359,7 +359,17 @@ pub extern "C" fn dinrail_backend_unregister(
         let registry = dinrail::registry();
         let mut all = registry.backends();
         let handle = all.find(|(_, b)| core::ptr::addr_eq(*b, backend)).map(|(h, _)| h);
-        registry.unregister(handle.ok_or(Fault::Core(Error::Stale))?)?;
-        Ok(())
+        let handle = handle.ok_or(Fault::Core(Error::Stale))?;
+        // A library is closed as well; what was not loaded is not the loader's.
+        #[cfg(feature = "dynamic")]
+        match dinrail::loader::unload(handle) {
+            Ok(()) => return Ok(()),
+            Err(failure) => match failure.cause() {
+                Some(Error::NotFound) => {}
+                Some(cause) => return Err(cause.into()),
+                None => return Err(Fault::Load("the library could not be closed")),
+            },
+        }
+        Ok(registry.unregister(handle)?)
     })
 }

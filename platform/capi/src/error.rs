@@ -108,7 +108,6 @@ pub(crate) enum Fault {
     Finished,
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     System(i32),
-    #[cfg_attr(not(feature = "dynamic"), allow(dead_code))]
     Load(&'static str),
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     Panic,

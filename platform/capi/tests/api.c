@@ -564,6 +564,43 @@ static void drivers(void) {
     GIVES(DINRAIL_ERROR_BUILT_IN, dinrail_backend_unregister(backend, &E));
 }
 
+static int told, took;
+static void hear(void *user, const dinrail_candidate *c) {
+    if (user != &told || (c->path.size == 0 && c->reason.size == 0)) return;
+    told++;
+    took += c->taken;
+    printf("%.*s: %.*s %s %.*s\n", DINRAIL_TEXT(c->path), DINRAIL_TEXT(c->name), c->taken ? "taken" : "not taken:",
+           DINRAIL_TEXT(c->reason));
+}
+
+/* `library` is one of ggml's, or NULL. */
+static void computing(void);
+static void plugins(const char *library) {
+    size_t n = 99, before = dinrail_backend_count();
+    dinrail_backend backend = {{NULL, NULL}};
+    dinrail_device mine = device;
+    GIVES(DINRAIL_ERROR_NULL, dinrail_backend_load(NULL, hear, &told, &E));
+    GIVES(DINRAIL_ERROR_NOT_UTF8, dinrail_backend_load("\xff", hear, &told, &E));
+    dinrail_status status = dinrail_backend_load("/nowhere/libggml-nothing.so", hear, &told, &E);
+    if (status == DINRAIL_ERROR_NOT_OFFERED) {
+        GIVES(DINRAIL_ERROR_NOT_OFFERED, dinrail_backend_load_all(NULL, NULL, NULL, &n, &E));
+        return;
+    }
+    EXPECT(status == DINRAIL_ERROR_LOAD && told > 0 && took == 0);
+    GIVES(DINRAIL_ERROR_LOAD, dinrail_backend_load("/nowhere/libggml-nothing.so", NULL, NULL, NULL));
+    OK(dinrail_backend_load_all("/nowhere/at/all", hear, &told, &n, &E));
+    EXPECT(n == 0 && dinrail_backend_count() == before);
+    if (library == NULL) return;
+    OK(dinrail_backend_load(library, hear, &told, &E));
+    EXPECT(took == 1);
+    OK(dinrail_backend_by_name("cpu", &backend, &E));
+    OK(dinrail_backend_device(backend, 0, &device, &E));
+    computing();
+    device = mine;
+    OK(dinrail_backend_unregister(backend, &E));
+    EXPECT(dinrail_backend_count() == before);
+}
+
 static unsigned messages;
 static void heard(void *user, uint32_t level, const char *text, size_t size) {
     if (user == &messages && level >= DINRAIL_LOG_ERROR && level <= DINRAIL_LOG_TRACE && text != NULL && size > 0)
@@ -591,6 +628,7 @@ int main(int argc, char **argv) {
     computing();
     drivers();
     if (argc > 1) models(argv[1]);
+    plugins(argc > 3 ? argv[3] : NULL);
     OK(dinrail_log_to(NULL, &E));
     printf("api: %d failures, %u messages\n", failures, messages);
     return failures != 0;

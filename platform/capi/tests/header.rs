@@ -19,6 +19,7 @@ const CHAPTERS: &[(&str, bool)] = &[
     ("stream", false),
     ("gguf", false),
     ("driver", false),
+    ("plugin", false),
     ("log", false),
     ("file", true),
 ];
