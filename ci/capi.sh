@@ -139,11 +139,18 @@ check_bare() { # prefix, tools, allowed names
     awk '$1 != "UND" { print $2 }' "$OUT/bare" | grep -v '^dinrail0_' && die "names without the prefix"
     say "asks for: $(awk '$1 == "UND" && $2 != "" { print $2 }' "$OUT/bare" | tr '\n' ' ')"
 }
+# The program calls nothing that makes text of an error, so none of the code for that may be in it.
+no_formatting() {
+    readelf -sW "$1" | grep -E '4core3fmt' | head -5 >"$OUT/fmt" || true
+    [ ! -s "$OUT/fmt" ] || { cat "$OUT/fmt"; die "code for formatting in $1"; }
+    say "no formatting in it"
+}
 install --prefix "$OUT/bare-x86_64" --no-std
 check_bare "$OUT/bare-x86_64" "" 'mem(cpy|move|set|cmp)'
 run make -s -C "$EXAMPLES/bare" PREFIX="$OUT/bare-x86_64" OUT="$OUT/bare-x86_64" MODEL=../../models/ad01-f32.gguf x86_64
 run "$OUT/bare-x86_64/bare-x86_64"
 run size "$OUT/bare-x86_64/bare-x86_64"
+no_formatting "$OUT/bare-x86_64/bare-x86_64"
 
 step "without an operating system, Cortex-M4F"
 foreign_rust
@@ -154,6 +161,7 @@ PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR=$TARGET-bare CARGO="cargo
 check_bare "$OUT/bare-arm" arm-none-eabi- 'mem(cpy|move|set|cmp)|__aeabi_mem(cpy|move|set|clr)[48]?|__aeabi_[a-z0-9_]+'
 run make -s -C "$EXAMPLES/bare" PREFIX="$OUT/bare-arm" OUT="$OUT/bare-arm" cortex-m
 run arm-none-eabi-size "$OUT/bare-arm/bare-cortex-m"
+no_formatting "$OUT/bare-arm/bare-cortex-m"
 run timeout 60 qemu-system-arm -M mps2-an386 -nographic -semihosting-config enable=on,target=native \
     -kernel "$OUT/bare-arm/bare-cortex-m"
 say "the detector in C on a Cortex-M4F says what the reference says"
