@@ -3,7 +3,7 @@
 
 use crate::Operand;
 use core::marker::PhantomData;
-use dinrail_core::tensor::float::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use dinrail_core::tensor::float::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, nearest_int};
 use dinrail_core::tensor::{DType, Desc, block};
 
 /// Elements that are converted at a time: a whole number of blocks of every type.
@@ -215,6 +215,9 @@ impl<'a> Mem<'a> {
             Some(p) if n > 0 => unsafe { core::slice::from_raw_parts_mut(p, n) },
             _ => &mut [],
         };
+        if self.desc.dtype as u8 == DType::Q8_0 as u8 {
+            return encode_q8_0(values, bytes);
+        }
         let done = block::encode_row(self.desc.dtype, values, bytes);
         debug_assert!(done.is_ok(), "pieces are whole blocks");
     }
@@ -228,5 +231,21 @@ impl<'a> Mem<'a> {
         // SAFETY: the bytes lie inside, are aligned, any bytes make an `i32`, and this thread alone uses them by the
         // contract of `new` while `self` is borrowed.
         Some(unsafe { core::slice::from_raw_parts_mut(p, n) })
+    }
+}
+
+/// As ggml's processor kernels store activations and caches: halves go to the even level, where a model file's encoder
+/// takes them away from zero. Numbers with few bits (bf16) are halves often.
+fn encode_q8_0(values: &[f32], bytes: &mut [u8]) {
+    const LEN: usize = DType::Q8_0.block_len();
+    const SIZE: usize = DType::Q8_0.block_bytes();
+    for (x, out) in values.chunks_exact(LEN).zip(bytes.chunks_exact_mut(SIZE)) {
+        let most = x.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+        let inverse = if most > 0.0 { 127.0 / most } else { 0.0 };
+        let (d, qs) = out.split_at_mut(2);
+        d.copy_from_slice(&f32_to_f16(most / 127.0).to_le_bytes());
+        for (q, v) in qs.iter_mut().zip(x) {
+            *q = (nearest_int(v * inverse) as i8).cast_unsigned();
+        }
     }
 }

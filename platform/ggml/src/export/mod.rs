@@ -41,6 +41,8 @@ mod lent;
 mod named;
 mod node;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use face::Export;

@@ -288,8 +288,13 @@ pub(crate) unsafe extern "C" fn set_threads(s: *mut abi::Stream, n: i32) {
         // SAFETY: as above.
         let state = unsafe { state(s) };
         let threads = usize::try_from(n).ok().filter(|n| *n > 0);
-        let r = state.switch(threads).map(|()| Status::Success);
-        status(state.dev, "changing the number of threads", r);
+        match state.switch(threads) {
+            // A device with a number of its own keeps it.
+            Ok(()) | Err(Error::Invalid { .. }) => {}
+            Err(e) => {
+                status(state.dev, "changing the number of threads", Err(e));
+            }
+        }
     });
 }
 
