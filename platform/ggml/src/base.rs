@@ -53,6 +53,8 @@ pub(crate) struct Has {
 pub(crate) struct Base {
     pub(crate) fns: Functions,
     pub(crate) has: Has,
+    /// Whether it is ours and not ggml's.
+    pub(crate) own: bool,
     /// Where the library lies in memory, to tell its strings from anything else.
     pub(crate) image: Option<usize>,
     /// The library itself, where the plug-in's handle doesn't reach it or had to be helped.
@@ -105,7 +107,7 @@ pub(crate) fn find(
     let origin = dl::origin(op_name);
     let (fns, has) = functions(&look, op_name, prefix, path)?;
     let image = origin.map(|(at, _)| at);
-    let base = Base { fns, has, image, held };
+    let base = Base { fns, has, own: false, image, held };
     probe(&base, path)?;
     Ok(Some(base))
 }

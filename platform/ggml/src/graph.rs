@@ -287,7 +287,7 @@ impl Translation {
 /// Whether the release has the operation with these parameters and types, and no limit of its own is in the way.
 pub(crate) fn known(numbers: &Numbers, kind: DeviceKind, query: &Query<'_>) -> bool {
     limits::of_release(numbers, query)
-        && (kind != DeviceKind::Cpu || limits::of_cpu(numbers, query))
+        && (kind != DeviceKind::Cpu || numbers.own || limits::of_cpu(numbers, query))
         && scratch(numbers, query, |_| ()).is_some()
 }
 

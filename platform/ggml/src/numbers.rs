@@ -24,6 +24,8 @@ pub(crate) struct Numbers {
     types: Vec<bool>,
     pub(crate) layout: Layout,
     pub(crate) has: Has,
+    /// Whether they are those of a plug-in of dinrail's, whose kernels are not ggml's.
+    pub(crate) own: bool,
 }
 
 /// The library's own memory, as far as it was asked about.
@@ -94,6 +96,7 @@ impl Numbers {
             types: DType::ALL.iter().map(|&t| agrees(base, t, image)).collect(),
             layout,
             has: base.has,
+            own: base.own,
         }
     }
 

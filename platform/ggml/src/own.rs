@@ -38,7 +38,7 @@ pub(crate) fn ours() -> Base {
         mxfp4: true,
         rows_2d: true,
     };
-    Base { fns: FUNCTIONS, has, image: None, held: None }
+    Base { fns: FUNCTIONS, has, own: true, image: None, held: None }
 }
 
 const FUNCTIONS: Functions = Functions {

@@ -7,12 +7,6 @@ use dinrail_core::hal::{Backend, Buffer};
 use dinrail_ggml::Candidate;
 use dinrail_interop as interop;
 
-/// Bytes of this process that are in memory.
-fn resident() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    Some(text.split(' ').nth(1)?.parse::<usize>().ok()? * 4096)
-}
-
 #[test]
 fn a_thousand_rounds_leave_memory_flat() {
     let Some(dir) = interop::package("cpu-v2") else { return };
@@ -49,11 +43,11 @@ fn a_thousand_rounds_leave_memory_flat() {
     for i in 0..30 {
         round(i % 10 == 0);
     }
-    let before = resident();
+    let before = common::resident();
     for i in 0..1000 {
         round(i % 100 == 0);
     }
-    let grown = resident().zip(before).map_or(0, |(a, b)| a.saturating_sub(b));
+    let grown = common::resident().zip(before).map_or(0, |(a, b)| a.saturating_sub(b));
     println!("memory grew by {grown} bytes in 1000 rounds");
     assert!(grown < 1 << 20, "memory grew by {grown} bytes");
 }

@@ -127,9 +127,13 @@ impl Codes {
         if word == self.precision_f32 { Precision::F32 } else { Precision::Default }
     }
 
-    /// The operation with its parameters; `None` for what dinrail hasn't got.
+    /// The operation with its parameters; `None` for what dinrail hasn't got, which includes parameters that a later
+    /// release added: ggml leaves the words that an operation doesn't use at zero.
     pub(crate) fn op(&self, kind: Kind, t: &Tensor) -> Option<Op> {
         let p = &t.op_params;
+        if p.get(words(kind)..)?.iter().any(|w| *w != 0) {
+            return None;
+        }
         Some(match kind {
             Kind::None => Op::None,
             Kind::Reshape | Kind::View | Kind::Permute | Kind::Transpose => Op::View,
@@ -201,6 +205,24 @@ impl Codes {
             }
             other => other,
         })
+    }
+}
+
+/// How many of the words are known.
+const fn words(kind: Kind) -> usize {
+    match kind {
+        Kind::View | Kind::Reshape | Kind::Permute | Kind::Transpose | Kind::None => 16,
+        Kind::Concat | Kind::Norm | Kind::RmsNorm | Kind::L2Norm => 1,
+        Kind::DiagMaskInf | Kind::Argsort => 1,
+        // The second is a hint that changes no result.
+        Kind::MulMat => 2,
+        Kind::Scale | Kind::GroupNorm | Kind::SoftMax | Kind::Clamp => 2,
+        Kind::Arange => 3,
+        Kind::Glu | Kind::FlashAttn => 4,
+        Kind::Acc | Kind::Set | Kind::Unary => 5,
+        // Up to the sections of modes that aren't served.
+        Kind::Rope => 15,
+        _ => 0,
     }
 }
 

@@ -115,7 +115,7 @@ fn codes(
         ));
     }
     let image = dl::origin(op_name).map(|(at, _)| at);
-    let base = Base { fns, has, image, held: None };
+    let base = Base { fns, has, own: false, image, held: None };
     base::probe(&base, path).map_err(|e| e.to_string())?;
     let marks = probe_graph(&base).map_err(|e| format!("{}: {e}", path.display()))?;
     Ok(Codes::of(&Numbers::of(&base, Layout::V2Rows), marks))

@@ -76,6 +76,8 @@ pub(crate) unsafe fn meaning(codes: &Codes, t: &Tensor) -> Option<Meaning> {
                 (op, own) = (Op::Cpy, Some(1));
             }
         }
+        // ggml's own kernel passes over strides inside rows, so what such a sum means to hosts is not what it says.
+        Op::Sum if !codes.desc(src(0)?)?.rows_contiguous() => return None,
         // SAFETY: the caller promises.
         _ if !unsafe { in_place(codes, &op, t, &desc) } => return None,
         _ => {}

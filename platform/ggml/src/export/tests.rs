@@ -462,6 +462,8 @@ fn parameters_come_back() {
         params::encode(&Op::Rope(Rope::plain(64, RopeMode::NeoX, 1e4)), 0, &numbers).unwrap();
     rope.op_params[2] = 8;
     assert_eq!(codes.op(Kind::Rope, &rope), None);
+    (rope.op_params[2], rope.op_params[15]) = (2, 32);
+    assert_eq!(codes.op(Kind::Rope, &rope), None, "a parameter that came later");
     let mut clamped = Tensor::ZERO;
     clamped.op_params[0] = 6;
     assert_eq!(codes.op(Kind::Glu, &clamped), None);

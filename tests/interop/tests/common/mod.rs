@@ -10,6 +10,25 @@ use dinrail_core::plan::{Options, PlanBuf};
 use dinrail_core::program::{Binding, Program};
 use dinrail_core::tensor::DType;
 
+/// Bytes of this process that are in memory.
+pub fn resident() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(text.split(' ').nth(1)?.parse::<usize>().ok()? * 4096)
+}
+
+/// The plug-in of examples/plugin, which `cargo test` builds beside this test.
+pub fn example_plugin() -> Option<std::path::PathBuf> {
+    use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+    let here = std::env::current_exe().unwrap();
+    let file =
+        here.parent()?.parent()?.join("examples").join(format!("{DLL_PREFIX}plugin{DLL_SUFFIX}"));
+    if !file.is_file() {
+        println!("skipped: no {} (cargo test builds it with the examples)", file.display());
+        return None;
+    }
+    Some(file)
+}
+
 pub fn stream(device: &'static dyn Device) -> Stream {
     device.open(&Params { threads: Some(2), text: None }).unwrap()
 }
