@@ -117,6 +117,9 @@ if [ "$(uname -m)" = x86_64 ]; then
         LD_LIBRARY_PATH=$BIN qemu-x86_64 -cpu "$cpu" ./test-backend-ops test -b none 2>&1 | grep -a 'loaded .*backend' |
             tee "$tmp/out"
         grep -q 'libggml-cpu-baseline.so' "$tmp/out" || die "llama.cpp on $cpu did not take the baseline library"
+        LD_LIBRARY_PATH=$BIN qemu-x86_64 -cpu "$cpu" ./llama-completion -m "$MODEL" -p "Once upon a time" \
+            -n 8 --temp 0 -no-cnv -t 1 >"$tmp/out" 2>"$tmp/log" || { tail -5 "$tmp/log" >&2; die "llama.cpp on $cpu"; }
+        grep -a -q 'there was a' "$tmp/out" || { cat "$tmp/out" >&2; die "llama.cpp on $cpu tells another story"; }
     done
 fi
 cd "$ROOT"

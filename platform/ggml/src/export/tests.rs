@@ -62,6 +62,18 @@ fn name(p: *const core::ffi::c_char) -> &'static str {
     unsafe { CStr::from_ptr(p) }.to_str().unwrap()
 }
 
+/// A tensor of a host's in these tests, which nobody else uses meanwhile.
+fn at<'a>(t: *mut Tensor) -> &'a mut Tensor {
+    // SAFETY: every tensor here is one of a living context.
+    unsafe { &mut *t }
+}
+
+/// The functions of a kind of memory.
+fn of_type(ty: *mut abi::BufferType) -> abi::BufferTypeI {
+    // SAFETY: every kind of memory here is one that a device gave.
+    unsafe { (*ty).iface }
+}
+
 /// A host with a context, a stream and a buffer of the device.
 struct Host {
     base: Base,
@@ -92,7 +104,7 @@ impl Host {
         // SAFETY: the device's own function.
         let ty = unsafe { iface.get_buffer_type.unwrap()(device) };
         // SAFETY: the type's own function.
-        let buffer = unsafe { (*ty).iface.alloc_buffer.unwrap()(ty, SIZE) };
+        let buffer = unsafe { of_type(ty).alloc_buffer.unwrap()(ty, SIZE) };
         assert!(!buffer.is_null());
         // SAFETY: a buffer of this layout.
         let (fns, _) = unsafe { BufferFns::read(Layout::V2Rows, buffer) };
@@ -169,8 +181,10 @@ impl Host {
     }
 
     fn proc(&self, name: &CStr) -> *mut c_void {
-        // SAFETY: the registration's own function.
-        unsafe { (*self.reg).iface.get_proc_address.unwrap()(self.reg, name.as_ptr()) }
+        // SAFETY: a registration.
+        let iface = unsafe { (*self.reg).iface };
+        // SAFETY: its own function.
+        unsafe { iface.get_proc_address.unwrap()(self.reg, name.as_ptr()) }
     }
 }
 
@@ -229,8 +243,7 @@ fn what_a_host_lent_and_what_it_computes() {
     }
     // Memory in no buffer.
     let loose = [10.0f32, 20.0, 30.0, 40.0];
-    // SAFETY: a tensor of this context.
-    unsafe { ((*b).buffer, (*b).data) = (null_mut(), loose.as_ptr().cast_mut().cast()) };
+    (at(b).buffer, at(b).data) = (null_mut(), loose.as_ptr().cast_mut().cast());
     assert_eq!(host.compute(g), OK);
     assert_eq!(host.get(sum, 4), [15.0, 25.0, 35.0, 45.0]);
     // A plan is a graph as well.
@@ -242,8 +255,7 @@ fn what_a_host_lent_and_what_it_computes() {
     // SAFETY: as above.
     unsafe { i.graph_plan_free.unwrap()(host.stream, plan) };
     // Nodes that the host didn't mark are left alone.
-    // SAFETY: a tensor of this context.
-    unsafe { (*sum).flags = 0 };
+    at(sum).flags = 0;
     host.set(sum, &[7.0; 4]);
     assert_eq!(host.compute(g), OK);
     assert_eq!((host.get(sum, 4)[0], host.get(twice, 4)[0]), (7.0, 15.0));
@@ -257,16 +269,12 @@ fn casts_and_copies_in_any_shape() {
     host.set(a, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     // A view with its dimensions exchanged, made contiguous under other lengths.
     let v = host.op(Op::Transpose, [3, 2, 1, 1], &[a]);
-    // SAFETY: a tensor of this context.
-    unsafe {
-        (*v).nb = [8, 4, 24, 24];
-        ((*v).view_src, (*v).data) = (a, (*a).data);
-    }
+    at(v).nb = [8, 4, 24, 24];
+    (at(v).view_src, at(v).data) = (a, at(a).data);
     let c = host.op(Op::Cont, [6, 1, 1, 1], &[v]);
     // A cast names itself as its target.
     let t = host.op(Op::Cpy, [3, 2, 1, 1], &[v]);
-    // SAFETY: a tensor of this context.
-    unsafe { (*t).src[1] = t };
+    at(t).src[1] = t;
     assert!(host.supports(c) && host.supports(t) && host.supports(v));
     assert_eq!(host.compute(host.graph(&[v, c, t])), OK);
     assert_eq!(host.get(c, 6), [1.0, 3.0, 5.0, 2.0, 4.0, 6.0]);
@@ -281,14 +289,11 @@ fn what_cannot_be_is_refused() {
     let g = host.graph(&[good]);
     assert_eq!(host.compute(g), OK);
     let wrong = |what: &str, change: &dyn Fn(&mut Tensor), whole: bool| {
-        // SAFETY: a tensor of this context.
-        let before = unsafe { *good };
-        // SAFETY: as above.
-        change(unsafe { &mut *good });
+        let before = *at(good);
+        change(at(good));
         assert!(!whole || !host.supports(good), "{what}");
         assert_eq!(host.compute(g), FAILED, "{what}");
-        // SAFETY: as above.
-        unsafe { *good = before };
+        *at(good) = before;
         assert_eq!(host.compute(g), OK, "{what}, undone");
     };
     wrong("an operation that nobody has", &|t| t.op = 9999, true);
@@ -320,10 +325,9 @@ fn what_cannot_be_is_refused() {
     }
     assert_eq!(host.get(a, 4), [1.0, 2.0, 3.0, 4.0]);
     // SAFETY: the device's own functions.
-    let none = unsafe {
-        let ty = host.iface.get_buffer_type.unwrap()(host.device);
-        (*ty).iface.alloc_buffer.unwrap()(ty, 1 << 40)
-    };
+    let ty = unsafe { host.iface.get_buffer_type.unwrap()(host.device) };
+    // SAFETY: as above.
+    let none = unsafe { of_type(ty).alloc_buffer.unwrap()(ty, 1 << 40) };
     assert!(none.is_null());
 }
 
