@@ -3,6 +3,7 @@
 #
 #   ci/plugins.sh             build, check the libraries, load them with dinrail and llama.cpp, some of ggml's tests
 #   ci/plugins.sh --build     build only; prints the folder
+#   ci/plugins.sh --no-build  with what was built before
 #   ci/plugins.sh --all       with every one of ggml's tests (test-backend-ops)
 #   ci/plugins.sh --table     writes docs/ggml-cases.md, the cases of ggml's tests that are supported
 #
@@ -30,9 +31,9 @@ build() {
     done
 }
 
-build
+[ "$MODE" = --no-build ] || build
 if [ "$MODE" = --build ]; then say "$OUT"; exit 0; fi
-run cargo build -q --release -p dinrail-cli -p example-plugin
+[ "$MODE" = --no-build ] || run cargo build -q --release -p dinrail-cli -p example-plugin
 DINRAIL=$TARGET/release/dinrail
 PLUGIN=$OUT/libdinrail-cpu-${levels[-1]}.so
 MODEL=$ROOT/examples/models/stories260K-Q8_0.gguf
@@ -42,13 +43,13 @@ trap 'rm -rf "$tmp"' EXIT
 say "initialisers"
 run python3 ci/plugins.py initialisers "$OUT"/*.so
 have nm || apt_need binutils
-undefined=$(nm -D --undefined-only "$OUT"/*.so | grep -i ggml || true)
+undefined=$(nm -D --undefined-only "$OUT"/*.so | awk '{ print $2 }' | grep -i ggml || true)
 [ -z "$undefined" ] || die "a plug-in needs symbols of ggml's: $undefined"
 
 # dinrail itself: takes the best, and tells the story that the compiled-in backend tells.
 say "dinrail loads them"
 "$DINRAIL" devices --load "$OUT" | sed 's/^/  /'
-story=(run -m "$MODEL" -p "Once upon a time" -n 64)
+story=(run -m "$MODEL" -p "Once upon a time" -n 64 --temp 0)
 "$DINRAIL" "${story[@]}" -t 1 >"$tmp/ours"
 "$DINRAIL" "${story[@]}" -t 1 --load "$PLUGIN" --device CPU >"$tmp/theirs"
 cmp "$tmp/ours" "$tmp/theirs" || die "the story through the plug-in is another one"
