@@ -177,15 +177,28 @@ fn dtype(i: i32) -> Option<DType> {
     DType::from_ggml(u32::try_from(i).ok()?)
 }
 
+/// Names of types that end with a zero, for C; without a heap, since a plug-in that is loaded and unloaded leaves behind
+/// what its statics own.
+static TYPES: [[u8; 16]; DType::ALL.len()] = {
+    let mut all = [[0; 16]; DType::ALL.len()];
+    let mut i = 0;
+    while i < all.len() {
+        let name = DType::ALL[i].name().as_bytes();
+        let mut at = 0;
+        while at < name.len() {
+            // A name that leaves no room for the zero does not compile.
+            assert!(at < 15);
+            all[i][at] = name[at];
+            at += 1;
+        }
+        i += 1;
+    }
+    all
+};
+
 unsafe extern "C" fn type_name(i: i32) -> *const c_char {
-    // Names end with a zero here: C reads them.
-    static NAMES: std::sync::OnceLock<Vec<std::ffi::CString>> = std::sync::OnceLock::new();
-    let names = NAMES.get_or_init(|| {
-        let text = |t: &DType| std::ffi::CString::new(t.name()).unwrap_or_default();
-        DType::ALL.iter().map(text).collect()
-    });
     let at = dtype(i).and_then(|t| DType::ALL.iter().position(|&x| x == t));
-    at.and_then(|at| names.get(at)).map_or(core::ptr::null(), |n| n.as_ptr())
+    at.and_then(|at| TYPES.get(at)).map_or(core::ptr::null(), |n| n.as_ptr().cast())
 }
 
 unsafe extern "C" fn block_len(i: i32) -> i64 {
