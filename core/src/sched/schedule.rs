@@ -128,7 +128,7 @@ impl<'r> Schedule<'r> {
         arenas: &[Binding<'r>],
         room: &'r mut [Binding<'r>],
     ) -> Result<Ready<'r>> {
-        let (each, n) = (self.slots_of_copy(), self.streams.len());
+        let (each, n) = (self.slots_of_copy().max(1), self.streams.len().max(1));
         let (need, have) = (self.bindings(), room.len());
         let room = room.get_mut(..need).ok_or(Error::Full { what: What::Plan, need, have })?;
         for (t, memory) in self.memory.iter().take(n).enumerate() {

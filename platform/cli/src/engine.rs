@@ -181,7 +181,7 @@ pub fn with_session<R>(
                 .get_or_insert_with(|| Progress::new("loading", all as u64, quiet))
                 .at(done as u64);
         })
-        .map_err(|e| too_large(model, &e, large))?;
+        .map_err(|e| too_large(model, &e, &format!("{large}, and so do fewer --gpu-layers")))?;
     drop(progress);
     let mut room = Vec::new();
     let mut session =

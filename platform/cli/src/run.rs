@@ -60,10 +60,17 @@ pub struct Args {
     #[arg(short, long, visible_alias = "ctx-size", value_name = "N", value_parser = args::count,
         allow_negative_numbers = true)]
     ctx: Option<usize>,
+    /// Tokens of a prompt that go through the graph at a time
+    #[arg(short, long, visible_alias = "batch-size", value_name = "N", default_value_t = BATCH,
+        value_parser = args::count, allow_negative_numbers = true)]
+    batch: usize,
     /// Only the continuation: no prompt, no remarks
     #[arg(short, long)]
     quiet: bool,
 }
+
+/// Tokens of a prompt that go through the graph at a time, where nobody says how many.
+pub const BATCH: usize = 256;
 
 /// What to tell.
 #[derive(Clone, Debug)]
@@ -78,6 +85,8 @@ pub struct Request {
     pub sampling: sampler::Config,
     /// Positions.
     pub context: Option<usize>,
+    /// Tokens of a prompt at a time.
+    pub batch: usize,
     /// No remarks.
     pub quiet: bool,
 }
@@ -102,6 +111,7 @@ pub fn run(args: &Args) -> Result {
             ..sampler::Config::CHAT
         },
         context: args.ctx,
+        batch: args.batch,
         quiet: args.quiet,
     };
     // Mistakes on the command line before those in the file.
@@ -213,7 +223,7 @@ pub fn tell(model: &Model, request: &Request) -> Result<Report> {
         return Err(Error::new("--prompt: this prompt makes no token; give at least one word"));
     }
     let context = context(request, &config, ids.len())?;
-    let batch = ids.len().clamp(1, 256);
+    let batch = ids.len().min(request.batch).max(1);
     let size = session::Options { batch, ..session::Options::context(context) };
     let large = format!("a --ctx below {context} takes less");
     engine::with_session(

@@ -29,6 +29,7 @@ pub fn run() -> Result {
         place: Placement::default(),
         sampling: sampler::Config { seed: run::new_seed(), ..sampler::Config::CHAT },
         context: None,
+        batch: run::BATCH,
         quiet: false,
     };
     let report = run::tell(&Model::embedded("stories260K-Q8_0.gguf", &MODEL.0), &request)?;

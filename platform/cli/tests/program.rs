@@ -372,7 +372,8 @@ fn several_devices_tell_the_story_of_one() {
         &["--device", "Reference,CPU", "-ngl", "all", "--apart", "--copies", "1", "--no-offload"],
         &["--device", "CPU:level=scalar,CPU", "-ts", "1,2", "--apart"],
         &["--device", "Reference,CPU:level=scalar,CPU", "-ts", "1,1,1", "--apart", "--copies", "4"],
-        &["-ngl", "0"],
+        &["--device", "Reference,CPU", "-ngl", "3", "--apart", "-b", "2", "--copies", "3"],
+        &["-ngl", "0", "-b", "1"],
     ] {
         let o = output(&[&args[..], more, &["--split"]].concat());
         let shown = String::from_utf8(o.stderr).unwrap();
