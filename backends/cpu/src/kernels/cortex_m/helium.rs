@@ -189,11 +189,11 @@ pub unsafe extern "C" fn q8_0(job: *const Quads) {
         ",
         dot!("r7", "r4"),
         dot!("r9", "r12"),
-        "vmov q3[2], q3[0], r12, r4",
+        "vmov q3[2], q3[0], r4, r12",
         dot!("r8", "r4"),
         dot!("r11", "r12"),
         "
-            vmov q3[3], q3[1], r12, r4
+            vmov q3[3], q3[1], r4, r12
             vldrh.u32 q6, [r6, q7]
             ldr r4, [r3], #4
             vcvtb.f32.f16 q6, q6

@@ -7,9 +7,17 @@
 //! Each loop is a naked function, so that all fourteen registers are its own. It takes a structure by pointer.
 
 /// Tells the assembler what the target has: a naked function is outside the compiler's knowledge of it.
+#[cfg(not(cortex_m_v8))]
 macro_rules! arch {
     () => {
         ".fpu fpv4-sp-d16"
+    };
+}
+/// As above. There is no directive for the DSP extension alone.
+#[cfg(cortex_m_v8)]
+macro_rules! arch {
+    () => {
+        ".cpu cortex-m33"
     };
 }
 

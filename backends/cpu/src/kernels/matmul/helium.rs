@@ -47,7 +47,7 @@ fn column(args: &Args<'_>, dtype: DType, k: usize) -> Result<*mut u8> {
 unsafe fn f32(args: &Args<'_>) -> Result<()> {
     let (_, b) = operands(args)?;
     // SAFETY: the caller's promise.
-    unsafe { rows(args, b.ptr, b.desc.ne[0], |job| unsafe { fast::f32(job) }) }
+    unsafe { rows(args, b.ptr, b.desc.ne[0], fast::f32) }
 }
 
 /// # Safety
@@ -62,7 +62,7 @@ unsafe fn f16(args: &Args<'_>) -> Result<()> {
     unsafe { halves(from.wrapping_add(share.start), to.wrapping_add(share.start), share.len()) };
     args.worker.wait();
     // SAFETY: the caller's promise; the column was written before the barrier.
-    unsafe { rows(args, column, k, |job| unsafe { fast::f16(job) }) }
+    unsafe { rows(args, column, k, fast::f16) }
 }
 
 /// # Safety
@@ -78,7 +78,7 @@ unsafe fn q8_0(args: &Args<'_>) -> Result<()> {
     }
     args.worker.wait();
     // SAFETY: the caller's promise; the column was written before the barrier.
-    unsafe { rows(args, column, k / GROUP, |job| unsafe { fast::q8_0(job) }) }
+    unsafe { rows(args, column, k / GROUP, fast::q8_0) }
 }
 
 /// Rounds a group as `activations::quantise_group` does.
@@ -108,7 +108,12 @@ unsafe fn quantise(x: *const f32, to: *mut u8) {
 /// # Safety
 /// * The loop's contract holds for the rows of the weights and the column.
 #[inline(always)]
-unsafe fn rows(args: &Args<'_>, x: *const u8, len: usize, run: impl Fn(&Quads)) -> Result<()> {
+unsafe fn rows(
+    args: &Args<'_>,
+    x: *const u8,
+    len: usize,
+    run: unsafe extern "C" fn(*const Quads),
+) -> Result<()> {
     let (a, _) = operands(args)?;
     let stride = a.desc.nb[1];
     let share = args.worker.share(a.desc.ne[1]);
@@ -124,18 +129,23 @@ unsafe fn rows(args: &Args<'_>, x: *const u8, len: usize, run: impl Fn(&Quads)) 
     if share.len() < 4 {
         for r in share {
             let mut four = [0.0; 4];
-            let out_four = four.as_mut_ptr();
-            run(&Quads { rows: row(r), stride: 0, quads: 1, x, len, out: out_four });
+            let job = Quads { rows: row(r), stride: 0, quads: 1, x, len, out: four.as_mut_ptr() };
+            // SAFETY: the caller's promise; this is one row four times.
+            unsafe { run(&job) };
             // SAFETY: as above.
             unsafe { out(r).write(four[0]) };
         }
         return Ok(());
     }
     let (first, quads) = (share.start, share.len() / 4);
-    run(&Quads { rows: row(first), stride, quads, x, len, out: out(first) });
+    let job = Quads { rows: row(first), stride, quads, x, len, out: out(first) };
+    // SAFETY: the caller's promise.
+    unsafe { run(&job) };
     if !share.len().is_multiple_of(4) {
         let last = share.end - 4;
-        run(&Quads { rows: row(last), stride, quads: 1, x, len, out: out(last) });
+        let job = Quads { rows: row(last), stride, quads: 1, x, len, out: out(last) };
+        // SAFETY: the caller's promise.
+        unsafe { run(&job) };
     }
     Ok(())
 }
