@@ -5,8 +5,11 @@ host_rust
 export CARGO_TARGET_DIR=$TARGET-fail
 crate=tests/footprint/arena/Cargo.toml
 run cargo check --quiet --manifest-path $crate
-if text=$(cargo check --quiet --manifest-path $crate --features short 2>&1); then
-    die "an arena that is too small builds"
-fi
-grep -F "the arena has 2559 bytes, but the plan takes 2560" <<<"$text" ||
-    { say "$text"; die "the message doesn't name both sizes"; }
+# fails FEATURE MESSAGE
+fails() {
+    local text
+    if text=$(cargo check --quiet --manifest-path $crate --features "$1" 2>&1); then die "$1: builds"; fi
+    grep -F "$2" <<<"$text" || { say "$text"; die "$1: the message isn't \"$2\""; }
+}
+fails short "the arena has 2559 bytes, but the plan takes 2560"
+fails cut "the model is not a usable GGUF file"

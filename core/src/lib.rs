@@ -13,6 +13,8 @@
 #![warn(missing_docs)]
 #![deny(clippy::std_instead_of_core, clippy::alloc_instead_of_core)]
 #![deny(unsafe_code)]
+// The code that defmt's derive macro writes spells paths out.
+#![cfg_attr(feature = "defmt", allow(unused_qualifications))]
 
 #[cfg(test)]
 extern crate std;

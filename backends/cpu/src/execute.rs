@@ -50,7 +50,8 @@ struct Task<'a> {
     dst: Operand<'a>,
     src: [Option<Operand<'a>>; MAX_SRC],
     scratch: (*mut u8, usize),
-    /// Whether one worker does it.
+    /// Whether one worker does it. Without compare-and-swap there are no others.
+    #[cfg_attr(not(target_has_atomic = "ptr"), allow(dead_code))]
     small: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use dinrail::Result;
 use dinrail::bare::Ram;
-use dinrail::cpu::{Level, Memory, Port, fixed};
+use dinrail::cpu::{Memory, Port, fixed};
 use dinrail::gguf::File;
 use dinrail::graph::{Builder, NodeId};
 use dinrail::tensor::DType;
@@ -77,7 +77,7 @@ dinrail::static_plan! {
     /// The network as constants.
     pub mod plan {
         graph: super::graph => super::Nodes,
-        level: super::Level::Scalar,
+        level: crate::LEVEL,
     }
 }
 

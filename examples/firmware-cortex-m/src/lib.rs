@@ -8,6 +8,10 @@ pub mod story;
 pub mod timer;
 
 use cortex_m_semihosting::debug;
+use dinrail::cpu::Level;
+
+/// What the kernels may use. The scalar level uses what the target has without being asked: FPU, DSP extension.
+pub const LEVEL: Level = if cfg!(feature = "helium") { Level::Helium } else { Level::Scalar };
 
 /// A firmware has nobody to tell: what panics here is a bug in this package, and a debugger finds it in this loop.
 #[panic_handler]

@@ -1,6 +1,5 @@
 //! A language model that tells stories: 260,000 parameters in flash, one token at a time.
 
-use dinrail::cpu::Level;
 use dinrail::tensor::DType;
 use dinrail_llm::flash::Model as _;
 
@@ -17,7 +16,7 @@ dinrail_llm::static_model! {
         file: super::FILE,
         context: 128,
         cache: super::DType::F32,
-        level: super::Level::Scalar,
+        level: crate::LEVEL,
     }
 }
 
