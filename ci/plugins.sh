@@ -143,4 +143,5 @@ else
     judge -o SUM,SUM_ROWS,MEAN,ARGMAX,ARGSORT,DIAG_MASK_INF,ARANGE
     judge -o ROPE -p 'ne_a=\[128,32,2,1\]'
     judge -o FLASH_ATTN_EXT -p 'hsk=64,hsv=64,.*kv=113,'
+    judge -o FLASH_ATTN_EXT -p 'hsk=(40|72|80|96|128|192|256|320|512|576),.*kv=113,nb=(1|3),'
 fi
