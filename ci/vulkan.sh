@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The Vulkan backend on Mesa's software device, with the validation layer looking on: conformance with every
 # feature and with none, stories and a model, faults, and what a node costs the host beside ggml's Vulkan backend.
+# Then conformance on SwiftShader, a second driver: no 16-bit floats, arguments in uniforms as on hardware.
 . "$(dirname "$0")/lib.sh"
 
 host_rust clippy
@@ -37,3 +38,25 @@ done
 run "$dinrail" "${story[@]}" --device Vulkan0 -ngl 3 --split
 "$dinrail" "${story[@]}" 2>&1 >/dev/null | grep -q " on CPU" || die "a device in software is the best one"
 if "$dinrail" "${story[@]}" --device gpu 2>/dev/null; then die "a GPU that isn't there was taken"; fi
+
+# SwiftShader is part of Debian's chromium; the one library is taken out of the package, which isn't installed.
+swiftshader() {
+    local dir=$CACHE/swiftshader tmp
+    if [ ! -f "$dir/vk_swiftshader_icd.json" ]; then
+        mkdir -p "$CACHE"
+        tmp=$(mktemp -d "$CACHE/.fetch.XXXXXX")
+        (cd "$tmp" && apt-get download -qq chromium-common >/dev/null 2>&1 && dpkg -x chromium-common_*.deb all) ||
+            { rm -rf "$tmp"; return 1; }
+        mkdir -p "$dir"
+        mv "$tmp"/all/usr/lib/chromium/libvk_swiftshader.so "$dir/" &&
+            mv "$tmp"/all/usr/lib/chromium/vk_swiftshader_icd.json "$dir/" || { rm -rf "$tmp"; return 1; }
+        rm -rf "$tmp"
+    fi
+    say "$dir/vk_swiftshader_icd.json"
+}
+if icd=$(swiftshader); then
+    export VK_DRIVER_FILES=$icd VK_ICD_FILENAMES=$icd
+    run cargo test --release -p dinrail-vulkan --test conformance --test device -- --nocapture
+else
+    say "skipped: SwiftShader can't be fetched"
+fi

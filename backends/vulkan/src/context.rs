@@ -161,7 +161,7 @@ impl Context {
     /// Kind of the buffer that arguments are in. Uniforms are what hardware is fast with; Mesa's device in software
     /// compiles a shader anew for each value of a uniform that it branches on.
     pub fn arguments(&self) -> vk::DescriptorType {
-        match self.physical.software {
+        match self.physical.compiles_uniforms_in {
             true => vk::DescriptorType::STORAGE_BUFFER,
             false => vk::DescriptorType::UNIFORM_BUFFER,
         }

@@ -16,6 +16,8 @@ pub struct Physical {
     pub kind: DeviceKind,
     /// Whether it is the host's processor in disguise.
     pub software: bool,
+    /// Whether it compiles a shader anew for each value of a uniform that the shader branches on.
+    pub compiles_uniforms_in: bool,
     /// PCI address.
     pub id: Option<String>,
     /// What kernels may use and rely on.
@@ -138,6 +140,7 @@ impl Physical {
             description,
             kind,
             software,
+            compiles_uniforms_in: driver.driver_id == vk::DriverId::MESA_LLVMPIPE,
             id,
             limits: Limits {
                 features: offered,

@@ -33,7 +33,7 @@ fn apply(x: f32) -> f32 {
         case 21u: { return trunc(x); }
         case 22u: { return x * x; }
         case 23u: { return sqrt(x); }
-        case 24u: { return log(x); }
+        case 24u: { return log_of(x); }
         case 25u: { return sine_cosine(x).x; }
         case 26u: { return sine_cosine(x).y; }
         case 27u: { return x * p.f.x + p.f.y; }

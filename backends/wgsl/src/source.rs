@@ -147,10 +147,17 @@ fn result_text(k: &Kernel, native: bool) -> String {
         Q5_0 => file!("types/put_q5_0"),
         Q5_1 => file!("types/put_q5_1"),
         Q8_0 => file!("types/put_q8_0"),
+        IQ4_NL => file!("types/put_iq4_nl"),
+        MXFP4 => file!("types/put_mxfp4"),
         _ => "",
     };
     if !encoder.is_empty() {
-        return [parts, file!("types/block"), encoder].concat();
+        let values = match k.dst {
+            IQ4_NL => file!("types/iq4_table"),
+            MXFP4 => file!("types/mxfp4_table"),
+            _ => "",
+        };
+        return [parts, file!("types/block"), &values.replace("{X}", "dst"), encoder].concat();
     }
     let parts: [&str; 2] = match k.dst {
         F16 if native => [file!("types/put_f16_native"), ""],

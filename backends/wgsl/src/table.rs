@@ -128,7 +128,7 @@ enum Rule {
 
 const FLOATS: &[DType] = &[F32, F16, BF16];
 /// Types with an encoder.
-const ENCODED: &[DType] = &[Q4_0, Q4_1, Q5_0, Q5_1, Q8_0];
+const ENCODED: &[DType] = &[Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL, MXFP4];
 const UNITS: &[DType] = &[I32, I16, I8];
 
 const fn types(family: Family) -> (Types, Rule) {
@@ -144,7 +144,7 @@ const fn types(family: Family) -> (Types, Rule) {
         Family::GetWords => ((&[I32], &[I32], &[I32]), Rule::All),
         Family::SetRows => ((FLOATS, &[F32], &[I32]), Rule::All),
         Family::SetBlocks => ((ENCODED, &[F32], &[I32]), Rule::All),
-        Family::Quantize => ((ENCODED, &[F32], &[F32]), Rule::All),
+        Family::Quantize => ((ENCODED, FLOATS, &[F32]), Rule::All),
         Family::SetWindow => ((UNITS, UNITS, UNITS), Rule::One),
         Family::AddWindow => ((&[F32], &[F32], &[F32]), Rule::All),
         Family::Rope => ((&[F32, F16], &[F32, F16], &[I32]), Rule::Same),
@@ -152,7 +152,8 @@ const fn types(family: Family) -> (Types, Rule) {
         Family::Argmax | Family::Argsort => ((&[I32], &[F32], &[F32]), Rule::All),
         Family::MulMatVec | Family::MulMat => ((&[F32], WEIGHTS, FLOATS), Rule::Weights),
         Family::FlashAttn => ((&[F32], WEIGHTS, WEIGHTS), Rule::Cache),
-        Family::Arange | Family::DiagMask | Family::Norm | Family::GroupNorm | Family::RowSum => {
+        Family::RowSum => ((FLOATS, FLOATS, &[F32]), Rule::Same),
+        Family::Arange | Family::DiagMask | Family::Norm | Family::GroupNorm => {
             ((&[F32], &[F32], &[F32]), Rule::All)
         }
     }

@@ -63,7 +63,7 @@ pub fn write(
     write_answers(&|q| device.supports(q), cases, out)
 }
 
-/// [`write`] for what would answer as a device does.
+/// [`write()`] for what would answer as a device does.
 ///
 /// # Errors
 /// Those of `out`.
