@@ -104,7 +104,7 @@ fn quarters(x: f32) -> (i32, f32) {
     }
     // From 2^28 on this means nothing; of infinities and NaN it makes NaN.
     if magnitude >= 0x4d80_0000 {
-        return (0, x - x);
+        return (0, x * 0.0);
     }
     let mantissa = u64::from(magnitude & 0x007f_ffff | 0x0080_0000);
     let product =
