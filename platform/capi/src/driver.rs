@@ -319,6 +319,9 @@ pub unsafe extern "C" fn dinrail_backend_register(
             // SAFETY: as above.
             let description = unsafe { string(info.description, "description") };
             let name = some(name?, "name")?;
+            if name.is_empty() {
+                return Err(Error::Invalid { what: "length of a driver's name", value: 0 }.into());
+            }
             let made = Driver {
                 name,
                 description: description?.unwrap_or(name),

@@ -50,22 +50,25 @@ pub(crate) struct Bound {
 
 holder!(dinrail_program holds Bound, 4, "program");
 
-/// The addresses and offsets in slots. Nothing is read but the slots.
-fn stamp_of_slots(slots: &[Binding<'static>]) -> Stamp {
-    slots.iter().fold(Stamp::NEW, |s, slot| {
-        let buffer = slot.buffer().map_or(0, |b| core::ptr::from_ref(b).addr());
-        s.with(buffer).with(slot.offset())
-    })
+/// The slots as the caller wrote them: pointers that may have become anything, to whole objects.
+fn slots_of<'a>(bindings: &'a [Binding<'static>]) -> &'a [dinrail_binding] {
+    // SAFETY: the two have the same layout, and any bytes are a valid `dinrail_binding`.
+    unsafe { core::slice::from_raw_parts(bindings.as_ptr().cast(), bindings.len()) }
 }
 
-/// The memory of all buffers, which are open.
-fn stamp_of_memory(slots: &[Binding<'static>]) -> Result<Stamp, Fault> {
+/// The addresses and offsets in slots. Nothing is read but the slots.
+fn stamp_of_slots(bindings: &[Binding<'static>]) -> Stamp {
+    let slots = slots_of(bindings).iter();
+    slots.fold(Stamp::NEW, |s, slot| s.with(slot.buffer.addr()).with(slot.offset))
+}
+
+/// The memory of all buffers, which must be open.
+fn stamp_of_memory(bindings: &[Binding<'static>]) -> Result<Stamp, Fault> {
     let mut this = Stamp::NEW;
-    for slot in slots {
-        let Some(value) = slot.buffer() else { continue };
-        let object: *const dinrail_buffer = core::ptr::from_ref(value).cast();
-        // SAFETY: `program_make` was given a pointer to the object, whose value lies at its first byte.
-        let buffer = unsafe { &*object }.value()?;
+    for slot in slots_of(bindings) {
+        // SAFETY: it is NULL or what `program_make` was given, as the stamp of the slots says.
+        let Some(object) = (unsafe { slot.buffer.as_ref() }) else { continue };
+        let buffer = object.value()?;
         let host = buffer.host().map_or(0, |p| p.as_ptr().addr());
         this = this.with(host).with(buffer.size()).with(usize::from(buffer.is_writable()));
     }
@@ -104,6 +107,11 @@ impl dinrail_rows {
     fn reach(self) -> Result<usize, Fault> {
         if self.count == 0 || self.size == 0 {
             return Ok(0);
+        }
+        if self.count > 1 && self.stride == 0 && self.host_stride == 0 {
+            // The same piece again and again; nothing would bound their number.
+            let value = i64::try_from(self.count).unwrap_or(i64::MAX);
+            return Err(Error::Invalid { what: "number of rows without a stride", value }.into());
         }
         let reach = self.host_stride.checked_mul(self.count - 1);
         reach.and_then(|n| n.checked_add(self.size)).ok_or(Fault::TooLarge("rows", self.count))
@@ -160,7 +168,7 @@ impl Moved {
     }
 
     fn rows_apart(&self, data: *const u8, rows: dinrail_rows) -> Result<(), Fault> {
-        let Some(there) = self.0 else { return Ok(()) };
+        let (Some(there), 1..) = (self.0, rows.size) else { return Ok(()) };
         // Far more often than not one look says it.
         let reach = |stride: usize| stride.saturating_mul(rows.count).saturating_add(rows.size);
         let far = reach(rows.stride).max(reach(rows.host_stride));

@@ -376,6 +376,12 @@ static void computing(void) {
     EXPECT(out[0] == 2 && out[1] == 400);
     float two[2] = {0, 0};
     OK(dinrail_program_set_rows(&p, x, 0, rows, two, &E));
+    /* Rows without bytes, and rows without end. */
+    dinrail_rows empty = {0, SIZE_MAX, 0, 0}, endless = {4, SIZE_MAX, 0, 0};
+    OK(dinrail_program_get_rows(&p, y, 0, empty, out, &E));
+    OK(dinrail_program_set_rows(&p, x, 0, empty, two, &E));
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_program_get_rows(&p, y, 0, endless, out, &E));
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_program_set_rows(&p, x, 0, endless, two, &E));
     rows.stride = SIZE_MAX;
     GIVES(DINRAIL_ERROR_SIZE, dinrail_program_get_rows(&p, y, 0, rows, out, &E));
     rows.host_stride = SIZE_MAX;
@@ -637,6 +643,9 @@ static void drivers(void) {
     GIVES(DINRAIL_ERROR_NULL, dinrail_backend_register(&driver, &wrong, &backend, &E));
     wrong = info;
     wrong.kind = 99;
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_backend_register(&driver, &wrong, &backend, &E));
+    wrong = info;
+    wrong.name = "";
     GIVES(DINRAIL_ERROR_INVALID, dinrail_backend_register(&driver, &wrong, &backend, &E));
     OK(dinrail_backend_register(&driver, &info, &backend, &E));
     OK(dinrail_backend_register(&driver, &info, &again, &E));
