@@ -3,7 +3,8 @@
 //! [`Scheduler::split`] takes a graph and gives every node a device, by these rules in this order:
 //!
 //! 1. what the caller asked for with [`wish`](Scheduler::wish);
-//! 2. where a node writes: an operation whose result lies in a bound slot runs where that slot's memory can be used;
+//! 2. where a node writes: an operation whose result lies in a bound slot runs where that slot's memory can be used, and
+//!    nowhere else, for what it wrote into a copy would be lost;
 //! 3. where its weights are (or, with [`Options::offload`], on a device that says it wants this operation even though
 //!    its weights lie elsewhere);
 //! 4. where its neighbours run: a device that is not the last one spreads over the nodes next to it that it
@@ -25,6 +26,8 @@
 
 mod assign;
 mod expand;
+#[cfg(test)]
+mod random;
 mod run;
 mod schedule;
 #[cfg(test)]
@@ -298,8 +301,8 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// 0 (the arena) is not looked at. Nothing is allocated or computed.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] with the first node that no device can compute (see [`why`](Self::why)), or whose wish
-    /// can't be met; [`Error::Unbound`]; [`Error::Full`] with what the storage lacks; [`Error::Invalid`] for more slots
+    /// [`Error::Unsupported`] with the first node that no device can compute (see [`why`](Self::why)), whose wish can't be
+    /// met, or which writes into older memory that no device with its operation reaches; [`Error::Unbound`]; [`Error::Full`] with what the storage lacks; [`Error::Invalid`] for more slots
     /// than there are numbers. The scheduler can be used again afterwards.
     pub fn split(&mut self, graph: Graph<'_>, bindings: &[Binding<'_>]) -> Result<()> {
         self.forget();

@@ -200,7 +200,7 @@ impl StreamOps for Toy {
     }
     fn compute(&self, _: Key<'_>, program: &Program<'_>) -> Result<()> {
         for (id, node) in program.nodes() {
-            if node.op.is_view() {
+            if node.op.is_view() || node.desc.is_empty() {
                 continue;
             }
             if !self.ops.contains(&node.op.kind()) {

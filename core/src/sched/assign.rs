@@ -64,7 +64,8 @@ pub(super) fn assign(
     p.spread(false, false);
     p.spread(true, true);
     p.spread(false, true);
-    p.rest()
+    p.rest()?;
+    p.writers()
 }
 
 impl Pass<'_> {
@@ -102,16 +103,25 @@ impl Pass<'_> {
         }
     }
 
-    /// The first target that reaches the memory which node `i`'s data lies in, if that is a bound slot.
-    fn home(&self, i: usize) -> Result<Option<usize>> {
-        let root = self.info.get(i).map_or(i, |x| usize::from(x.root));
+    fn root(&self, i: usize) -> usize {
+        self.info.get(i).map_or(i, |x| usize::from(x.root))
+    }
+
+    /// The kind of memory which node `i`'s data lies in, if that is a bound slot.
+    fn bound(&self, i: usize) -> Result<Option<&'static dyn BufferType>> {
+        let root = self.root(i);
         match self.graph.nodes().get(root).map(|n| n.place) {
             Some(Place::Slot { slot, .. }) => {
-                let ty = slot_type(self.bindings, NodeId(root as u16), slot)?;
-                Ok(self.streams.iter().position(|s| reaches(s, ty)))
+                slot_type(self.bindings, NodeId(root as u16), slot).map(Some)
             }
             _ => Ok(None),
         }
+    }
+
+    /// The first target that reaches the memory which node `i`'s data lies in, if that is a bound slot.
+    fn home(&self, i: usize) -> Result<Option<usize>> {
+        let ty = self.bound(i)?;
+        Ok(ty.and_then(|ty| self.streams.iter().position(|s| reaches(s, ty))))
     }
 
     fn is_weight(&self, s: NodeId) -> bool {
@@ -151,10 +161,11 @@ impl Pass<'_> {
             if node.op.is_view() {
                 continue;
             }
-            if let Some(home) = self.home(i)? {
+            if let Some(ty) = self.bound(i)? {
                 // It writes into bound memory.
-                if self.supports(i, home) {
-                    self.give(i, home, true);
+                let able = |(t, s): (usize, &&Stream)| reaches(s, ty) && self.supports(i, t);
+                if let Some(t) = self.streams.iter().enumerate().position(able) {
+                    self.give(i, t, true);
                     continue;
                 }
             }
@@ -238,5 +249,87 @@ impl Pass<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Operations that write into memory of an older node, on a target that doesn't reach it: what they write would be in
+    /// the target's copy alone. They go where the memory is, or nowhere, if somebody will look for it there. Otherwise
+    /// the copy is what everything behind them uses.
+    fn writers(&mut self) -> Result<()> {
+        for i in 0..self.len() {
+            let Some(node) = self.graph.nodes().get(i) else { break };
+            let within = matches!(node.place, Place::Within { .. }) && !node.op.is_view();
+            if !within {
+                continue;
+            }
+            let owner = usize::from(self.target(self.root(i)));
+            let bound = self.bound(i)?;
+            let memory = bound.or(self.streams.get(owner).map(|s| s.device().buffer_type()));
+            let here = usize::from(self.target(i));
+            let reached = |t: usize| {
+                let stream = self.streams.get(t).zip(memory);
+                bound.is_none() && t == owner || stream.is_some_and(|(s, ty)| reaches(s, ty))
+            };
+            if reached(here) {
+                continue;
+            }
+            if node.desc.is_empty() || !self.lost(i) {
+                for k in i..self.len() {
+                    if self.derives(k, i)
+                        && let Some(x) = self.info.get_mut(k)
+                    {
+                        x.root = i as u16;
+                    }
+                }
+                continue;
+            }
+            let wished = self.info.get(i).is_some_and(|x| x.wish != NOBODY);
+            let able = |t: &usize| reached(*t) && self.supports(i, *t);
+            match (0..self.streams.len()).find(able).filter(|_| !wished) {
+                Some(t) => self.move_to(i, t),
+                None => {
+                    return Err(Error::Unsupported { node: NodeId(i as u16), op: node.op.kind() });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives node `i`, and the views of its result, another target.
+    fn move_to(&mut self, i: usize, target: usize) {
+        self.give(i, target, true);
+        for k in i + 1..self.len() {
+            let Some(node) = self.graph.nodes().get(k) else { break };
+            if let (true, Some(s)) = (node.op.is_view(), node.source(0)) {
+                let of = self.target(s.index());
+                self.give(k, usize::from(of), true);
+            }
+        }
+    }
+
+    /// Whether node `k`'s data is that of node `i`, or part of it.
+    fn derives(&self, k: usize, i: usize) -> bool {
+        let mut at = k;
+        while at > i {
+            let Some(node) = self.graph.nodes().get(at) else { return false };
+            let Place::Within { source, .. } = node.place else { return false };
+            let Some(s) = node.source(usize::from(source)) else { return false };
+            at = s.index();
+        }
+        at == i
+    }
+
+    /// Whether anybody looks for what node `i` writes where it was before, rather than in `i`'s result.
+    fn lost(&self, i: usize) -> bool {
+        let root = self.root(i);
+        let nodes = self.graph.nodes();
+        if nodes.get(root).is_none_or(|n| matches!(n.place, Place::Slot { .. })) {
+            return true;
+        }
+        let old = |k: usize| self.root(k) == root && !self.derives(k, i);
+        nodes.iter().enumerate().any(|(k, node)| {
+            let read = k > i && !node.op.is_view();
+            let shown = node.flags.has(Flags::OUTPUT) && old(k);
+            shown || read && node.src.iter().any(|s| !s.is_none() && old(s.index()))
+        })
     }
 }

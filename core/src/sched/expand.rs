@@ -112,6 +112,23 @@ impl Expand<'_, '_> {
         Ok(())
     }
 
+    /// Lays down a view, and those that it is a view of as far as they aren't there.
+    fn lay_view(&mut self, s: usize) -> Result<()> {
+        let there =
+            |this: &Self, i: usize| this.storage.info.get(i).is_none_or(|x| x.mapped != u16::MAX);
+        while !there(self, s) {
+            let mut at = s;
+            while let Some(of) = self.graph.nodes().get(at).and_then(|n| n.source(0))
+                && self.graph.node(of).is_some_and(|n| n.op.is_view())
+                && !there(self, of.index())
+            {
+                at = of.index();
+            }
+            self.lay(at)?;
+        }
+        Ok(())
+    }
+
     fn root(&self, i: usize) -> usize {
         self.storage.info.get(i).map_or(i, |x| usize::from(x.root))
     }
@@ -278,14 +295,11 @@ impl Expand<'_, '_> {
         }
         let Some(node) = self.graph.nodes().get(s) else { return Ok(()) };
         if info.mapped == u16::MAX {
-            // A view inside the split of something outside: lay it down now, with its own sources.
+            // A view inside the split of something outside: lay it down now, behind the views that it is of.
             if s < first || !node.op.is_view() {
                 return Ok(());
             }
-            if let Some(of) = node.source(0) {
-                self.transfer(of.index(), first, target)?;
-            }
-            self.lay(s)?;
+            self.lay_view(s)?;
         }
         let mapped = self.storage.info.get(s).map_or(u16::MAX, |x| x.mapped);
         let mut src = [NodeId::NONE; MAX_SRC];

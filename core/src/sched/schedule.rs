@@ -2,7 +2,7 @@
 
 use super::{Arena, Info, MAX_TARGETS, NOBODY, Ready, Split};
 use crate::error::{Error, Result, What};
-use crate::graph::{Graph, Node, NodeId};
+use crate::graph::{Graph, Node, NodeId, Place};
 use crate::hal::{Query, Stream};
 use crate::op::Op;
 use crate::plan::{Loc, Plan, Summary};
@@ -193,6 +193,9 @@ impl core::fmt::Display for Why<'_> {
                 stream.device().name(),
                 if can { "can" } else { "can't" }
             )?;
+        }
+        if matches!(node.place, Place::Within { .. }) && !node.op.is_view() {
+            f.write_str("; it writes into memory of an older node, which its device must reach")?;
         }
         Ok(())
     }

@@ -350,3 +350,45 @@ fn a_token_asks_no_device_what_it_can_and_takes_no_memory() {
         assert_eq!(CALLS.compute.count() - computed, 10 * splits);
     });
 }
+
+#[test]
+fn a_prompt_of_any_length_fits_what_was_planned_for_the_longest() {
+    const MOST: usize = 40;
+    let file = stories("stories260K-Q8_0");
+    let options = Options { batch: MOST, ..Options::context(MOST) };
+    let (far, near) = (open(walled(cpu())), open(cpu()));
+    let ids: Vec<u32> = TOKENS.iter().copied().cycle().take(MOST).collect();
+    let each = |session: &mut dyn Evaluate| -> Vec<Vec<u32>> {
+        let mut logits = vec![0.0; VOCAB];
+        (1..=MOST)
+            .map(|n| {
+                session.reset();
+                session.eval(&ids[..n], &mut logits).unwrap();
+                bits(&logits)
+            })
+            .collect()
+    };
+    let expected = with_session(cpu(), &file, options, 1, |s| each(s));
+    for copies in [1, 4] {
+        let placement = Placement { copies, ..Placement::last(LAYERS, 3, &[(0, 1.0)], 1) };
+        assert_eq!(with(&file, &[&far, &near], &options, placement, |s| each(s)), expected);
+    }
+}
+
+#[test]
+fn more_devices_than_a_scheduler_has_room_for_are_refused() {
+    let file = stories("stories260K-Q8_0");
+    let near = open(cpu());
+    let ty = near.device().buffer_type();
+    let options = Options::context(8);
+    for n in [0, 17, 127, 300] {
+        let on = vec![&near; n];
+        let placement = Placement::last(LAYERS, 0, &[], 0);
+        let refused = Memory::new(file.header(), &on, ty, &options, placement).unwrap_err();
+        let why = CoreError::Invalid { what: "number of devices", value: n as i64 };
+        assert_eq!(refused, Error::Core(why));
+    }
+    let on = vec![&near; 16];
+    let placement = Placement::last(LAYERS, 0, &[], 0);
+    assert!(Memory::new(file.header(), &on, ty, &options, placement).is_ok());
+}

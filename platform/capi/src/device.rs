@@ -156,15 +156,21 @@ pub(crate) fn kind_from(kind: dinrail_device_kind) -> Result<DeviceKind, Fault> 
 /// Writes what was looked for, or nothing.
 fn found<T, C>(
     out: Out<'_, C>,
-    none: C,
+    what: Option<T>,
     make: impl FnOnce(T) -> C,
-    what: impl FnOnce() -> Result<Option<T>, Fault>,
+    none: C,
 ) -> Result<(), Fault> {
     let out = some(out, "out")?;
-    // Whatever goes wrong: a program that doesn't look has nothing, and not what was on its stack.
-    out.write(none);
-    out.write(make(what()?.ok_or(Error::NotFound)?));
-    Ok(())
+    match what {
+        Some(it) => {
+            out.write(make(it));
+            Ok(())
+        }
+        None => {
+            out.write(none);
+            Err(Error::NotFound.into())
+        }
+    }
 }
 
 /// How many backends there are.
@@ -185,8 +191,8 @@ pub extern "C" fn dinrail_backend_at(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let it = || Ok(dinrail::registry().backends().nth(index));
-        found(out, dinrail_backend::NONE, |(_, b)| dinrail_backend::of(b), it)
+        let it = dinrail::registry().backends().nth(index);
+        found(out, it, |(_, b)| dinrail_backend::of(b), dinrail_backend::NONE)
     })
 }
 
@@ -205,8 +211,8 @@ pub unsafe extern "C" fn dinrail_backend_by_name(
     // SAFETY: the caller promises it.
     let name = unsafe { string(name, "name") };
     answer(error, || {
-        let it = || Ok(dinrail::registry().backend_by_name(some(name?, "name")?));
-        found(out, dinrail_backend::NONE, |(_, b)| dinrail_backend::of(b), it)
+        let it = dinrail::registry().backend_by_name(some(name?, "name")?);
+        found(out, it, |(_, b)| dinrail_backend::of(b), dinrail_backend::NONE)
     })
 }
 
@@ -239,10 +245,9 @@ pub extern "C" fn dinrail_backend_device(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        found(out, dinrail_device::NONE, dinrail_device::of, || {
-            let backend = backend.get()?;
-            Ok(if index < backend.device_count() { backend.device(index) } else { None })
-        })
+        let backend = backend.get()?;
+        let it = if index < backend.device_count() { backend.device(index) } else { None };
+        found(out, it, dinrail_device::of, dinrail_device::NONE)
     })
 }
 
@@ -264,8 +269,8 @@ pub extern "C" fn dinrail_device_at(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let it = || Ok(dinrail::registry().devices().nth(index));
-        found(out, dinrail_device::NONE, dinrail_device::of, it)
+        let it = dinrail::registry().devices().nth(index);
+        found(out, it, dinrail_device::of, dinrail_device::NONE)
     })
 }
 
@@ -284,8 +289,8 @@ pub unsafe extern "C" fn dinrail_device_by_name(
     // SAFETY: the caller promises it.
     let name = unsafe { string(name, "name") };
     answer(error, || {
-        let it = || Ok(dinrail::registry().device_by_name(some(name?, "name")?));
-        found(out, dinrail_device::NONE, dinrail_device::of, it)
+        let it = dinrail::registry().device_by_name(some(name?, "name")?);
+        found(out, it, dinrail_device::of, dinrail_device::NONE)
     })
 }
 
@@ -299,8 +304,8 @@ pub extern "C" fn dinrail_device_by_kind(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let it = || Ok(dinrail::registry().device_by_kind(kind_from(kind)?));
-        found(out, dinrail_device::NONE, dinrail_device::of, it)
+        let it = dinrail::registry().device_by_kind(kind_from(kind)?);
+        found(out, it, dinrail_device::of, dinrail_device::NONE)
     })
 }
 
@@ -313,8 +318,7 @@ pub extern "C" fn dinrail_device_best(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let it = || Ok(dinrail::registry().best_device());
-        found(out, dinrail_device::NONE, dinrail_device::of, it)
+        found(out, dinrail::registry().best_device(), dinrail_device::of, dinrail_device::NONE)
     })
 }
 

@@ -5,7 +5,7 @@
 //! shapes, ranges, alignment and who may write before it calls; a driver only says which nodes it has a kernel for, and
 //! computes them.
 
-use crate::border::{Holder, Out, aligned, answer, holder, some, string};
+use crate::border::{Holder, Out, answer, forever, holder, some, string};
 use crate::device::{dinrail_backend, dinrail_device_kind, kind_from};
 use crate::error::{Fault, dinrail_error, dinrail_status};
 use crate::graph::{desc_of, dinrail_desc};
@@ -51,9 +51,7 @@ pub struct dinrail_task {
 
 const _: () = assert!(MAX_SRC == 8);
 
-/// What a driver is and can do. The functions may be called by any thread, for different streams at the same time. They may
-/// use the library, but not the stream and program they are called for; and they return: neither an exception nor
-/// `longjmp` leaves them.
+/// What a driver is and can do. The functions may be called by any thread, for different streams at the same time.
 #[repr(C)]
 pub struct dinrail_driver_info {
     /// Name of backend and device, unique in the table.
@@ -296,22 +294,20 @@ impl StreamOps for Driver {
 /// DINRAIL_ERROR_FULL where the table has no room (a library without `std` has room for as many as `DINRAIL_SLOTS` said when
 /// it was built, else for none); DINRAIL_ERROR_NAME_TAKEN where another backend has the name. Nothing is changed then.
 ///
-/// Threads: the driver's; not from an interrupt.
+/// Threads: any; not from an interrupt.
 ///
 /// # Safety
 /// `driver` and what `info` points to live, and stay as they are, as long as the program runs.
 #[unsafe(export_name = symbol!("backend_register"))]
 pub unsafe extern "C" fn dinrail_backend_register(
-    driver: *mut dinrail_driver,
+    driver: Option<&mut dinrail_driver>,
     info: Option<&dinrail_driver_info>,
     out: Out<dinrail_backend>,
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        aligned(driver, 1, "driver")?;
-        // Shared: where it is known, other threads may be inside it.
-        // SAFETY: the caller promises it.
-        let known = unsafe { &*driver }.is_open();
+        let driver = some(driver, "driver")?;
+        let known = driver.is_open();
         if !known {
             let info = some(info, "info")?;
             // SAFETY: the caller promises it.
@@ -319,10 +315,7 @@ pub unsafe extern "C" fn dinrail_backend_register(
             // SAFETY: as above.
             let description = unsafe { string(info.description, "description") };
             let name = some(name?, "name")?;
-            if name.is_empty() {
-                return Err(Error::Invalid { what: "length of a driver's name", value: 0 }.into());
-            }
-            let made = Driver {
+            driver.put(Driver {
                 name,
                 description: description?.unwrap_or(name),
                 kind: kind_from(info.kind)?,
@@ -331,13 +324,10 @@ pub unsafe extern "C" fn dinrail_backend_register(
                 user: info.user,
                 memory: HostMemory::new("driver", HEAP),
                 live: Live::new(),
-            };
-            // SAFETY: nobody knows of it yet, and the caller lends it to one thread at a time.
-            unsafe { &mut *driver }.put(made);
+            });
         }
         // SAFETY: the caller keeps the object for ever.
-        let object: &'static dinrail_driver = unsafe { &*driver };
-        let backend: &'static dyn Backend = object.value()?;
+        let backend: &'static dyn Backend = unsafe { forever(driver.value()?) };
         match dinrail::registry().register(backend) {
             Ok(_) => {
                 if let Some(out) = out {
@@ -347,8 +337,7 @@ pub unsafe extern "C" fn dinrail_backend_register(
             }
             Err(e) => {
                 if !known {
-                    // SAFETY: it was not taken into the table, so nobody knows of it.
-                    let _ = unsafe { &mut *driver }.take();
+                    let _ = driver.take();
                 }
                 Err(e.into())
             }

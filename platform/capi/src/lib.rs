@@ -36,7 +36,6 @@ mod ops;
 mod plan;
 mod plugin;
 mod program;
-mod stamp;
 mod stream;
 mod text;
 mod version;

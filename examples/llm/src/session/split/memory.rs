@@ -7,7 +7,7 @@ use crate::session::{Error, Options};
 use dinrail_core::graph::{Graph, Node};
 use dinrail_core::hal::{Buffer, BufferType, Stream, Usage};
 use dinrail_core::program::Binding;
-use dinrail_core::sched::{Part, Schedule};
+use dinrail_core::sched::{MAX_TARGETS, Part, Schedule};
 use dinrail_gguf::Header;
 use std::vec;
 use std::vec::Vec;
@@ -81,7 +81,7 @@ impl Memory {
     ///
     /// # Errors
     /// [`Error::Model`] with what is wrong with the file; [`Error::Core`], above all `Unsupported` for an operation that
-    /// no device has.
+    /// no device has, and `Invalid` for no stream or more than [`MAX_TARGETS`], or a placement that doesn't fit.
     pub fn new(
         header: &Header<'_>,
         streams: &[&Stream],
@@ -89,6 +89,10 @@ impl Memory {
         options: &Options,
         placement: Placement,
     ) -> Result<Self, Error> {
+        if !(1..=MAX_TARGETS).contains(&streams.len()) {
+            let value = i64::try_from(streams.len()).unwrap_or(i64::MAX);
+            return Err(dinrail_core::Error::Invalid { what: "number of devices", value }.into());
+        }
         let config = Config::read(header)?;
         config.check_nodes()?;
         let mut layers = vec![Layer::NONE; config.layers];
