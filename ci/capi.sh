@@ -81,12 +81,15 @@ run "$OUT/api" "$MODELS/ad01-f32.gguf" "$BACKEND"
 
 step "two libraries in one program"
 for one in first second; do
-    install --prefix "$OUT/$one" --name $one --c-prefix ${one}_
-    run gcc -std=c11 -O2 -DPART=$one $(PKG_CONFIG_PATH=$OUT/$one/lib/pkgconfig pkg-config --cflags $one) \
+    install --prefix "$OUT/pair" --name $one --c-prefix ${one}_
+    run gcc -std=c11 -O2 -DPART=$one $(PKG_CONFIG_PATH=$OUT/pair/lib/pkgconfig pkg-config --cflags $one) \
         -Wall -Wextra -Wpedantic -Werror -c "$EXAMPLES/twice.c" -o "$OUT/$one.o"
 done
-run gcc "$OUT/first.o" "$OUT/second.o" "$EXAMPLES/twice.c" "$OUT/first/lib/libfirst.a" "$OUT/second/lib/libsecond.a" \
+run gcc "$OUT/first.o" "$OUT/second.o" "$EXAMPLES/twice.c" "$OUT/pair/lib/libfirst.a" "$OUT/pair/lib/libsecond.a" \
     -lm -o "$OUT/twice"
+run "$OUT/twice"
+run gcc "$OUT/first.o" "$OUT/second.o" "$EXAMPLES/twice.c" -L"$OUT/pair/lib" -lfirst -lsecond -Wl,-rpath,"$OUT/pair/lib" \
+    -o "$OUT/twice"
 run "$OUT/twice"
 # Cargo refuses what would be two native copies in one Rust program.
 mkdir -p "$OUT/links/src"

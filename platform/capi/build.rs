@@ -15,7 +15,13 @@ fn main() {
         return;
     }
     println!("cargo::rustc-env=DINRAIL_C_PREFIX={prefix}");
+    println!("cargo::rerun-if-env-changed=DINRAIL_C_NAME");
+    let name = env::var("DINRAIL_C_NAME").unwrap_or_else(|_| "dinrail".into());
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.+".contains(c)) {
+        println!("cargo::error=DINRAIL_C_NAME={name} can't be in the name of a library");
+        return;
+    }
     if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
-        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libdinrail.so.0");
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,lib{name}.so.0");
     }
 }

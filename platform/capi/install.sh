@@ -9,7 +9,7 @@
 #   --features LIST      backends and levels, see Cargo.toml; "cpu" where not said
 #   --c-prefix TEXT      what exported names begin with, instead of dinrail0_. Programs define DINRAIL_C_PREFIX alike
 #   --profile NAME       a profile of Cargo.toml; "release", or "embedded" with --no-std
-#   --name NAME          libNAME.a, NAME.pc; "dinrail" where not said
+#   --name NAME          libNAME.a, libNAME.so, NAME.pc; "dinrail" where not said
 #
 # The static library is one object in which every name but those of dinrail.h is local: it clashes with nothing, and two of
 # them with different prefixes can be in one program.
@@ -48,7 +48,7 @@ targets=${CARGO_TARGET_DIR:-$here/../../target}
 [ -z "$target" ] || targets=$targets/$target
 build() { # crate types
     # shellcheck disable=SC2086 # CARGO may have options.
-    DINRAIL_C_PREFIX=$symbols $cargo rustc --manifest-path "$here/Cargo.toml" --lib --profile "$profile" \
+    DINRAIL_C_PREFIX=$symbols DINRAIL_C_NAME=$name $cargo rustc --manifest-path "$here/Cargo.toml" --lib --profile "$profile" \
         --no-default-features --features "$features" --crate-type "$1" ${target:+--target "$target"}
 }
 if [ $std = 1 ]; then
@@ -82,9 +82,11 @@ fi
 
 if [ $std = 1 ]; then
     if [ -f "$out/libdinrail_capi.so" ]; then
-        cp "$out/libdinrail_capi.so" "$prefix/lib/libdinrail.so.$version"
-        ln -sf "libdinrail.so.$version" "$prefix/lib/libdinrail.so.0"
-        ln -sf libdinrail.so.0 "$prefix/lib/lib$name.so"
+        # A program may be running with the one that is there: a new file, not new contents.
+        rm -f "$prefix/lib/lib$name.so.$version"
+        cp "$out/libdinrail_capi.so" "$prefix/lib/lib$name.so.$version"
+        ln -sf "lib$name.so.$version" "$prefix/lib/lib$name.so.0"
+        ln -sf "lib$name.so.0" "$prefix/lib/lib$name.so"
     elif [ -f "$out/libdinrail_capi.dylib" ]; then
         cp "$out/libdinrail_capi.dylib" "$prefix/lib/lib$name.dylib"
     fi
@@ -122,7 +124,7 @@ if(NOT TARGET $name::static)
         add_library($name::shared SHARED IMPORTED)
         set_target_properties($name::shared PROPERTIES
             IMPORTED_LOCATION "\${_${name}_prefix}/lib/lib$name.so"
-            IMPORTED_SONAME "libdinrail.so.0"
+            IMPORTED_SONAME "lib$name.so.0"
             INTERFACE_INCLUDE_DIRECTORIES "\${_${name}_prefix}/include"
             INTERFACE_COMPILE_DEFINITIONS "\${_${name}_definitions}")
     endif()

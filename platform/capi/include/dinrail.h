@@ -262,7 +262,7 @@ dinrail_str dinrail_build(void);
 // Nothing answers to this name, kind or number.
 #define DINRAIL_ERROR_NOT_FOUND 15
 
-// The backend was unloaded.
+// The backend was unloaded; or what a plan, program or run was made of is no longer what it was then.
 #define DINRAIL_ERROR_STALE 16
 
 // The backend is in use. Numbers: streams, buffers, events.
@@ -607,7 +607,7 @@ void dinrail_buffer_close(dinrail_buffer *buffer);
 // Threads: the buffer's.
 size_t dinrail_buffer_size(const dinrail_buffer *buffer);
 
-// First byte, where the host can reach it; else NULL.
+// First byte, where there is one and the host can reach it; else NULL.
 //
 // Threads: the buffer's.
 void *dinrail_buffer_data(const dinrail_buffer *buffer);
@@ -627,7 +627,7 @@ dinrail_status dinrail_buffer_set_usage(const dinrail_buffer *buffer, dinrail_us
 // Threads: the buffer's.
 dinrail_status dinrail_buffer_clear(const dinrail_buffer *buffer, uint8_t value, dinrail_error *error);
 
-// Copies `size` bytes to byte `offset` of a buffer. Done on return.
+// Copies `size` bytes to byte `offset` of a buffer. Done on return. The two don't overlap.
 //
 // Threads: the buffer's.
 //
@@ -839,7 +839,7 @@ dinrail_id dinrail_graph_leaf(dinrail_graph *graph,
                               size_t ne1,
                               size_t ne2,
                               size_t ne3,
-                              uint8_t slot,
+                              uint32_t slot,
                               size_t offset);
 
 // A leaf as `dinrail_graph_leaf` makes it, marked as weights.
@@ -851,7 +851,7 @@ dinrail_id dinrail_graph_weight(dinrail_graph *graph,
                                 size_t ne1,
                                 size_t ne2,
                                 size_t ne3,
-                                uint8_t slot,
+                                uint32_t slot,
                                 size_t offset);
 
 // Marks a node's data to be read after the run: its memory is not used again.
@@ -1200,10 +1200,10 @@ dinrail_id dinrail_op_view(dinrail_graph *graph,
 // Threads: the graph's.
 dinrail_id dinrail_op_permute(dinrail_graph *graph,
                               dinrail_id a,
-                              uint8_t axis0,
-                              uint8_t axis1,
-                              uint8_t axis2,
-                              uint8_t axis3);
+                              uint32_t axis0,
+                              uint32_t axis1,
+                              uint32_t axis2,
+                              uint32_t axis3);
 
 // Dimensions 0 and 1 change places; a view.
 //
@@ -1218,7 +1218,7 @@ dinrail_id dinrail_op_repeat(dinrail_graph *graph, dinrail_id a, size_t ne0, siz
 // `a` and `b` one after the other along a dimension.
 //
 // Threads: the graph's.
-dinrail_id dinrail_op_concat(dinrail_graph *graph, dinrail_id a, dinrail_id b, uint8_t dim);
+dinrail_id dinrail_op_concat(dinrail_graph *graph, dinrail_id a, dinrail_id b, uint32_t dim);
 
 // A copy of `a` with `b` added in a window: strides of dimensions 1 to 3 and first byte, in bytes.
 //
@@ -1339,7 +1339,7 @@ typedef struct dinrail_plan_summary {
 // Threads: the plan's. Nothing of the graph changes.
 //
 // To be seen to by the caller:
-// `places` has `count` entries, which live, and are used by nobody else, as long as the plan is used; `work` has `count`
+// `options` is NULL or points to options; `places` has `count` entries, which live, and are used by nobody else, as long as the plan is used; `work` has `count`
 // entries, which are free again on return.
 dinrail_status dinrail_plan_make(dinrail_plan *target,
                                  const dinrail_graph *graph,
@@ -1373,7 +1373,7 @@ size_t dinrail_plan_arena(const dinrail_plan *plan);
 // A graph with a plan and memory. Used by one thread at a time, as its buffers are.
 typedef struct dinrail_program {
     uint64_t wide_[2];
-    size_t words_[16];
+    size_t words_[20];
 } dinrail_program;
 
 // What a slot of a graph is bound to.
@@ -1402,7 +1402,8 @@ typedef struct dinrail_rows {
 //
 // To be seen to by the caller:
 // `slots` has `count` entries. They, the buffers, and the memory of graph and plan live and stay as they are as long as
-// the program is used.
+// the program is used. Where that memory is still there but something else is in it, or a buffer was closed, using the
+// program is an error (DINRAIL_ERROR_STALE or DINRAIL_ERROR_NOT_OPEN).
 dinrail_status dinrail_program_make(dinrail_program *program,
                                     const dinrail_graph *graph,
                                     const dinrail_plan *plan,
@@ -1410,7 +1411,7 @@ dinrail_status dinrail_program_make(dinrail_program *program,
                                     size_t count,
                                     dinrail_error *error);
 
-// Copies `size` bytes to byte `offset` of a node's data. Done on return.
+// Copies `size` bytes to byte `offset` of a node's data. Done on return. What is copied does not overlap with that data.
 //
 // Threads: the program's.
 //
@@ -1473,7 +1474,8 @@ void *dinrail_program_data(const dinrail_program *program, dinrail_id node);
  *
  * A stream is a queue of work of one device. It lies in the caller's memory, filled with zeros before its first use, is not
  * copied or moved while it is open, and is closed by the caller. So is an event, a mark in a queue, and a prepared
- * program. A stream is used by one thread at a time.
+ * program. A stream is used by one thread at a time, and in the process that opened it: after a fork the child opens its
+ * own (DINRAIL_ERROR_STALE says so), and only closes what it got.
  */
 
 // A queue of work.
@@ -1491,12 +1493,12 @@ typedef struct dinrail_stream_params {
 
 // A computation that is taken in steps. It needs no closing.
 typedef struct dinrail_run {
-    size_t words_[6];
+    size_t words_[8];
 } dinrail_run;
 
 // A program that a stream has prepared for being computed many times.
 typedef struct dinrail_prepared {
-    size_t words_[6];
+    size_t words_[8];
 } dinrail_prepared;
 
 // A mark in a stream's queue.
@@ -1822,7 +1824,9 @@ typedef struct dinrail_task {
     int64_t integers[8];
 } dinrail_task;
 
-// What a driver is and can do. The functions may be called by any thread, for different streams at the same time.
+// What a driver is and can do. The functions may be called by any thread, for different streams at the same time. They may
+// use the library, but not the stream and program they are called for; and they return: neither an exception nor
+// `longjmp` leaves them.
 typedef struct dinrail_driver_info {
     // Name of backend and device, unique in the table.
     const char *name;
@@ -1843,7 +1847,7 @@ typedef struct dinrail_driver_info {
 // DINRAIL_ERROR_FULL where the table has no room (a library without `std` has room for as many as `DINRAIL_SLOTS` said when
 // it was built, else for none); DINRAIL_ERROR_NAME_TAKEN where another backend has the name. Nothing is changed then.
 //
-// Threads: any; not from an interrupt.
+// Threads: the driver's; not from an interrupt.
 //
 // To be seen to by the caller:
 // `driver` and what `info` points to live, and stay as they are, as long as the program runs.
@@ -1882,7 +1886,8 @@ typedef struct dinrail_candidate {
     bool taken;
 } dinrail_candidate;
 
-// Is told of each file that was looked at. It must not call the library.
+// Is told of each file that was looked at. It must not call the library, and returns: neither an exception nor `longjmp`
+// leaves it.
 typedef void (*dinrail_report_function)(void *user, const dinrail_candidate *candidate);
 
 // Loads one library into the table; the path is UTF-8. DINRAIL_ERROR_LOAD if it can't be taken: `report`, which may be NULL, is told
@@ -1933,7 +1938,7 @@ dinrail_status dinrail_backend_load_all(const char *directory,
 #define DINRAIL_LOG_TRACE 5
 
 // Takes one message: its level, and text of `size` bytes without a 0 at its end, valid during the call. Called by any
-// thread, several at a time; it must not call the library.
+// thread, several at a time; it must not call the library, and returns: neither an exception nor `longjmp` leaves it.
 typedef void (*dinrail_log_function)(void *user, uint32_t level, const char *text, size_t size);
 
 // Where messages go.
@@ -1949,7 +1954,7 @@ typedef struct dinrail_logger {
 // Sends messages to a logger from here on; NULL for none. DINRAIL_ERROR_NOT_OFFERED in a library without `std`, which has no
 // messages.
 //
-// Threads: any. Another thread may still be inside the logger before on return, so give it static life.
+// Threads: any. On return another thread may still be inside the logger that was there before, so give it static life.
 //
 // To be seen to by the caller:
 // The logger lives, and stays as it is, until the program ends.
@@ -2018,11 +2023,11 @@ DINRAIL_ASSERT_(sizeof(dinrail_node) == 8 * sizeof(uint64_t) + 14 * sizeof(uintp
 DINRAIL_ASSERT_(sizeof(dinrail_place) == 0 * sizeof(uint64_t) + 2 * sizeof(uintptr_t), "dinrail_place");
 DINRAIL_ASSERT_(sizeof(dinrail_work) == 1 * sizeof(uint64_t) + 6 * sizeof(uintptr_t), "dinrail_work");
 DINRAIL_ASSERT_(sizeof(dinrail_plan) == 0 * sizeof(uint64_t) + 12 * sizeof(uintptr_t), "dinrail_plan");
-DINRAIL_ASSERT_(sizeof(dinrail_program) == 2 * sizeof(uint64_t) + 16 * sizeof(uintptr_t), "dinrail_program");
+DINRAIL_ASSERT_(sizeof(dinrail_program) == 2 * sizeof(uint64_t) + 20 * sizeof(uintptr_t), "dinrail_program");
 DINRAIL_ASSERT_(sizeof(dinrail_stream) == 0 * sizeof(uint64_t) + 8 * sizeof(uintptr_t), "dinrail_stream");
 DINRAIL_ASSERT_(sizeof(dinrail_event) == 0 * sizeof(uint64_t) + 6 * sizeof(uintptr_t), "dinrail_event");
-DINRAIL_ASSERT_(sizeof(dinrail_run) == 0 * sizeof(uint64_t) + 6 * sizeof(uintptr_t), "dinrail_run");
-DINRAIL_ASSERT_(sizeof(dinrail_prepared) == 0 * sizeof(uint64_t) + 6 * sizeof(uintptr_t), "dinrail_prepared");
+DINRAIL_ASSERT_(sizeof(dinrail_run) == 0 * sizeof(uint64_t) + 8 * sizeof(uintptr_t), "dinrail_run");
+DINRAIL_ASSERT_(sizeof(dinrail_prepared) == 0 * sizeof(uint64_t) + 8 * sizeof(uintptr_t), "dinrail_prepared");
 DINRAIL_ASSERT_(sizeof(dinrail_gguf) == 6 * sizeof(uint64_t) + 8 * sizeof(uintptr_t), "dinrail_gguf");
 DINRAIL_ASSERT_(sizeof(dinrail_binding) == 0 * sizeof(uint64_t) + 2 * sizeof(uintptr_t), "dinrail_binding");
 DINRAIL_ASSERT_(sizeof(dinrail_device) == 0 * sizeof(uint64_t) + 2 * sizeof(uintptr_t), "dinrail_device");

@@ -170,6 +170,19 @@ pub(crate) fn aligned<T>(p: *const T, count: usize, name: &'static str) -> Resul
     }
 }
 
+/// That two pieces of memory have no byte in common.
+pub(crate) fn apart(
+    a: *const u8,
+    b: *const u8,
+    size: usize,
+    name: &'static str,
+) -> Result<(), Fault> {
+    match a.addr().abs_diff(b.addr()) < size {
+        true => Err(Fault::Overlap(name)),
+        false => Ok(()),
+    }
+}
+
 /// A reference that outlives what the compiler knows of it.
 ///
 /// # Safety
@@ -201,7 +214,8 @@ pub(crate) unsafe trait Holder: Sized {
 
     /// The mark of an object at this address: a copy elsewhere has the wrong one.
     fn mark(at: *const Self) -> usize {
-        at.addr() ^ Self::KIND.wrapping_mul(0x9E37_79B1) ^ 0x5A5A_D1A0
+        // Never 0, which memory that was filled with zeros has.
+        (at.addr() ^ Self::KIND.wrapping_mul(0x9E37_79B1) ^ 0x5A5A_D1A0) | 1
     }
 
     /// Where the value is.

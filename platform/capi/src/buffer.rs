@@ -4,9 +4,9 @@
 //! flash or in a mapped file). The object `dinrail_buffer` itself lies in the caller's memory; fill it with zeros before its first
 //! use (`dinrail_buffer b = {0};`), don't copy or move it while it is open, and close it.
 
-use crate::border::{Held, Holder, Out, answer, bytes, guard, holder, items_mut, some};
+use crate::border::{Held, Holder, Out, answer, apart, bytes, guard, holder, items_mut, some};
 use crate::device::{dinrail_buffer_type, dinrail_device};
-use crate::error::{dinrail_error, dinrail_status};
+use crate::error::{Fault, dinrail_error, dinrail_status};
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use dinrail::Error;
@@ -121,13 +121,14 @@ pub extern "C" fn dinrail_buffer_size(buffer: Option<&dinrail_buffer>) -> usize 
     guard(0, || buffer.and_then(|b| b.value().ok()).map_or(0, Buffer::size))
 }
 
-/// First byte, where the host can reach it; else NULL.
+/// First byte, where there is one and the host can reach it; else NULL.
 ///
 /// Threads: the buffer's.
 #[unsafe(export_name = symbol!("buffer_data"))]
 pub extern "C" fn dinrail_buffer_data(buffer: Option<&dinrail_buffer>) -> *mut c_void {
     guard(core::ptr::null_mut(), || {
-        let host = buffer.and_then(|b| b.value().ok()).and_then(Buffer::host);
+        let buffer = buffer.and_then(|b| b.value().ok()).filter(|b| b.size() > 0);
+        let host = buffer.and_then(Buffer::host);
         host.map_or(core::ptr::null_mut(), |p| p.as_ptr().cast())
     })
 }
@@ -175,7 +176,15 @@ pub extern "C" fn dinrail_buffer_clear(
     answer(error, || Ok(some(buffer, "buffer")?.value()?.clear(value)?))
 }
 
-/// Copies `size` bytes to byte `offset` of a buffer. Done on return.
+/// That memory has no byte in common with what it is copied from or to.
+fn clear_of(buffer: &Buffer<'_>, offset: usize, data: &[u8]) -> Result<(), Fault> {
+    match buffer.host() {
+        Some(p) => apart(p.as_ptr().wrapping_add(offset), data.as_ptr(), data.len(), "data"),
+        None => Ok(()),
+    }
+}
+
+/// Copies `size` bytes to byte `offset` of a buffer. Done on return. The two don't overlap.
 ///
 /// Threads: the buffer's.
 ///
@@ -191,7 +200,11 @@ pub unsafe extern "C" fn dinrail_buffer_write(
 ) -> dinrail_status {
     // SAFETY: the caller promises it.
     let data = unsafe { bytes(data.cast(), size, "data") };
-    answer(error, || Ok(some(buffer, "buffer")?.value()?.write(offset, data?)?))
+    answer(error, || {
+        let (buffer, data) = (some(buffer, "buffer")?.value()?, data?);
+        clear_of(buffer, offset, data)?;
+        Ok(buffer.write(offset, data)?)
+    })
 }
 
 /// Copies `size` bytes from byte `offset` of a buffer. Done on return.
@@ -210,5 +223,9 @@ pub unsafe extern "C" fn dinrail_buffer_read(
 ) -> dinrail_status {
     // SAFETY: the caller promises it.
     let data = unsafe { items_mut::<u8>(data.cast(), size, "data") };
-    answer(error, || Ok(some(buffer, "buffer")?.value()?.read(offset, data?)?))
+    answer(error, || {
+        let (buffer, data) = (some(buffer, "buffer")?.value()?, data?);
+        clear_of(buffer, offset, data)?;
+        Ok(buffer.read(offset, data)?)
+    })
 }

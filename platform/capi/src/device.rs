@@ -156,21 +156,15 @@ pub(crate) fn kind_from(kind: dinrail_device_kind) -> Result<DeviceKind, Fault> 
 /// Writes what was looked for, or nothing.
 fn found<T, C>(
     out: Out<'_, C>,
-    what: Option<T>,
-    make: impl FnOnce(T) -> C,
     none: C,
+    make: impl FnOnce(T) -> C,
+    what: impl FnOnce() -> Result<Option<T>, Fault>,
 ) -> Result<(), Fault> {
     let out = some(out, "out")?;
-    match what {
-        Some(it) => {
-            out.write(make(it));
-            Ok(())
-        }
-        None => {
-            out.write(none);
-            Err(Error::NotFound.into())
-        }
-    }
+    // Whatever goes wrong: a program that doesn't look has nothing, and not what was on its stack.
+    out.write(none);
+    out.write(make(what()?.ok_or(Error::NotFound)?));
+    Ok(())
 }
 
 /// How many backends there are.
@@ -191,8 +185,8 @@ pub extern "C" fn dinrail_backend_at(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let it = dinrail::registry().backends().nth(index);
-        found(out, it, |(_, b)| dinrail_backend::of(b), dinrail_backend::NONE)
+        let it = || Ok(dinrail::registry().backends().nth(index));
+        found(out, dinrail_backend::NONE, |(_, b)| dinrail_backend::of(b), it)
     })
 }
 
@@ -211,8 +205,8 @@ pub unsafe extern "C" fn dinrail_backend_by_name(
     // SAFETY: the caller promises it.
     let name = unsafe { string(name, "name") };
     answer(error, || {
-        let it = dinrail::registry().backend_by_name(some(name?, "name")?);
-        found(out, it, |(_, b)| dinrail_backend::of(b), dinrail_backend::NONE)
+        let it = || Ok(dinrail::registry().backend_by_name(some(name?, "name")?));
+        found(out, dinrail_backend::NONE, |(_, b)| dinrail_backend::of(b), it)
     })
 }
 
@@ -245,9 +239,10 @@ pub extern "C" fn dinrail_backend_device(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let backend = backend.get()?;
-        let it = if index < backend.device_count() { backend.device(index) } else { None };
-        found(out, it, dinrail_device::of, dinrail_device::NONE)
+        found(out, dinrail_device::NONE, dinrail_device::of, || {
+            let backend = backend.get()?;
+            Ok(if index < backend.device_count() { backend.device(index) } else { None })
+        })
     })
 }
 
@@ -269,8 +264,8 @@ pub extern "C" fn dinrail_device_at(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let it = dinrail::registry().devices().nth(index);
-        found(out, it, dinrail_device::of, dinrail_device::NONE)
+        let it = || Ok(dinrail::registry().devices().nth(index));
+        found(out, dinrail_device::NONE, dinrail_device::of, it)
     })
 }
 
@@ -289,8 +284,8 @@ pub unsafe extern "C" fn dinrail_device_by_name(
     // SAFETY: the caller promises it.
     let name = unsafe { string(name, "name") };
     answer(error, || {
-        let it = dinrail::registry().device_by_name(some(name?, "name")?);
-        found(out, it, dinrail_device::of, dinrail_device::NONE)
+        let it = || Ok(dinrail::registry().device_by_name(some(name?, "name")?));
+        found(out, dinrail_device::NONE, dinrail_device::of, it)
     })
 }
 
@@ -304,8 +299,8 @@ pub extern "C" fn dinrail_device_by_kind(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let it = dinrail::registry().device_by_kind(kind_from(kind)?);
-        found(out, it, dinrail_device::of, dinrail_device::NONE)
+        let it = || Ok(dinrail::registry().device_by_kind(kind_from(kind)?));
+        found(out, dinrail_device::NONE, dinrail_device::of, it)
     })
 }
 
@@ -318,7 +313,8 @@ pub extern "C" fn dinrail_device_best(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        found(out, dinrail::registry().best_device(), dinrail_device::of, dinrail_device::NONE)
+        let it = || Ok(dinrail::registry().best_device());
+        found(out, dinrail_device::NONE, dinrail_device::of, it)
     })
 }
 

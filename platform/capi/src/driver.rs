@@ -5,7 +5,7 @@
 //! shapes, ranges, alignment and who may write before it calls; a driver only says which nodes it has a kernel for, and
 //! computes them.
 
-use crate::border::{Holder, Out, answer, forever, holder, some, string};
+use crate::border::{Holder, Out, aligned, answer, holder, some, string};
 use crate::device::{dinrail_backend, dinrail_device_kind, kind_from};
 use crate::error::{Fault, dinrail_error, dinrail_status};
 use crate::graph::{desc_of, dinrail_desc};
@@ -51,7 +51,9 @@ pub struct dinrail_task {
 
 const _: () = assert!(MAX_SRC == 8);
 
-/// What a driver is and can do. The functions may be called by any thread, for different streams at the same time.
+/// What a driver is and can do. The functions may be called by any thread, for different streams at the same time. They may
+/// use the library, but not the stream and program they are called for; and they return: neither an exception nor
+/// `longjmp` leaves them.
 #[repr(C)]
 pub struct dinrail_driver_info {
     /// Name of backend and device, unique in the table.
@@ -294,20 +296,22 @@ impl StreamOps for Driver {
 /// DINRAIL_ERROR_FULL where the table has no room (a library without `std` has room for as many as `DINRAIL_SLOTS` said when
 /// it was built, else for none); DINRAIL_ERROR_NAME_TAKEN where another backend has the name. Nothing is changed then.
 ///
-/// Threads: any; not from an interrupt.
+/// Threads: the driver's; not from an interrupt.
 ///
 /// # Safety
 /// `driver` and what `info` points to live, and stay as they are, as long as the program runs.
 #[unsafe(export_name = symbol!("backend_register"))]
 pub unsafe extern "C" fn dinrail_backend_register(
-    driver: Option<&mut dinrail_driver>,
+    driver: *mut dinrail_driver,
     info: Option<&dinrail_driver_info>,
     out: Out<dinrail_backend>,
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let driver = some(driver, "driver")?;
-        let known = driver.is_open();
+        aligned(driver, 1, "driver")?;
+        // Shared: where it is known, other threads may be inside it.
+        // SAFETY: the caller promises it.
+        let known = unsafe { &*driver }.is_open();
         if !known {
             let info = some(info, "info")?;
             // SAFETY: the caller promises it.
@@ -315,7 +319,10 @@ pub unsafe extern "C" fn dinrail_backend_register(
             // SAFETY: as above.
             let description = unsafe { string(info.description, "description") };
             let name = some(name?, "name")?;
-            driver.put(Driver {
+            if name.is_empty() {
+                return Err(Error::Invalid { what: "length of a driver's name", value: 0 }.into());
+            }
+            let made = Driver {
                 name,
                 description: description?.unwrap_or(name),
                 kind: kind_from(info.kind)?,
@@ -324,10 +331,13 @@ pub unsafe extern "C" fn dinrail_backend_register(
                 user: info.user,
                 memory: HostMemory::new("driver", HEAP),
                 live: Live::new(),
-            });
+            };
+            // SAFETY: nobody knows of it yet, and the caller lends it to one thread at a time.
+            unsafe { &mut *driver }.put(made);
         }
         // SAFETY: the caller keeps the object for ever.
-        let backend: &'static dyn Backend = unsafe { forever(driver.value()?) };
+        let object: &'static dinrail_driver = unsafe { &*driver };
+        let backend: &'static dyn Backend = object.value()?;
         match dinrail::registry().register(backend) {
             Ok(_) => {
                 if let Some(out) = out {
@@ -337,7 +347,8 @@ pub unsafe extern "C" fn dinrail_backend_register(
             }
             Err(e) => {
                 if !known {
-                    let _ = driver.take();
+                    // SAFETY: it was not taken into the table, so nobody knows of it.
+                    let _ = unsafe { &mut *driver }.take();
                 }
                 Err(e.into())
             }

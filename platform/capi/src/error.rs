@@ -45,7 +45,7 @@ pub const DINRAIL_ERROR_FOREIGN: i32 = 13;
 pub const DINRAIL_ERROR_NAME_TAKEN: i32 = 14;
 /// Nothing answers to this name, kind or number.
 pub const DINRAIL_ERROR_NOT_FOUND: i32 = 15;
-/// The backend was unloaded.
+/// The backend was unloaded; or what a plan, program or run was made of is no longer what it was then.
 pub const DINRAIL_ERROR_STALE: i32 = 16;
 /// The backend is in use. Numbers: streams, buffers, events.
 pub const DINRAIL_ERROR_IN_USE: i32 = 17;
@@ -106,6 +106,16 @@ pub(crate) enum Fault {
     TooLarge(&'static str, usize),
     Unfinished,
     Finished,
+    /// What this was made of has changed.
+    Changed(&'static str),
+    /// A plan that was made for a graph of as many nodes, but for another one.
+    OtherPlan(usize),
+    /// Memory that is copied to or from itself.
+    Overlap(&'static str),
+    #[cfg(feature = "std")]
+    NoFile(&'static str),
+    #[cfg(feature = "std")]
+    Forked,
     #[cfg_attr(not(feature = "std"), allow(dead_code))]
     System(i32),
     Load(&'static str),
@@ -178,6 +188,13 @@ fn explain(fault: &Fault) -> (dinrail_status, [i64; 3]) {
         Fault::NotUtf8(_) => (DINRAIL_ERROR_NOT_UTF8, [0; 3]),
         Fault::TooLarge(_, size) => (DINRAIL_ERROR_SIZE, [n(size), 0, 0]),
         Fault::Unfinished | Fault::Finished => (DINRAIL_ERROR_UNFINISHED, [0; 3]),
+        Fault::Changed(_) => (DINRAIL_ERROR_STALE, [0; 3]),
+        Fault::OtherPlan(nodes) => (DINRAIL_ERROR_MISMATCH, [n(nodes), n(nodes), 0]),
+        Fault::Overlap(_) => (DINRAIL_ERROR_INVALID, [0; 3]),
+        #[cfg(feature = "std")]
+        Fault::NoFile(_) => (DINRAIL_ERROR_SYSTEM, [0; 3]),
+        #[cfg(feature = "std")]
+        Fault::Forked => (DINRAIL_ERROR_STALE, [0; 3]),
         Fault::System(code) => (DINRAIL_ERROR_SYSTEM, [i64::from(code), 0, 0]),
         Fault::Load(_) => (DINRAIL_ERROR_LOAD, [0; 3]),
         Fault::Panic => (DINRAIL_ERROR_INTERNAL, [0; 3]),
@@ -275,6 +292,24 @@ impl core::fmt::Display for Fault {
             Fault::Finished => {
                 f.write_str("the graph is finished; call dinrail_graph_begin for another one")
             }
+            Fault::Changed(name) => write!(
+                f,
+                "this {name} was made of slots, buffers, nodes or places that have changed since, or are gone; make it anew"
+            ),
+            Fault::OtherPlan(nodes) => write!(
+                f,
+                "the plan was made for another graph of {nodes} nodes too; plan this graph anew"
+            ),
+            Fault::Overlap(name) => write!(
+                f,
+                "`{name}` overlaps the memory that it is copied from or to; copy it by way of other memory"
+            ),
+            #[cfg(feature = "std")]
+            Fault::NoFile(what) => f.write_str(what),
+            #[cfg(feature = "std")]
+            Fault::Forked => f.write_str(
+                "this stream was opened before the process forked; a child process opens streams of its own",
+            ),
             #[cfg(feature = "std")]
             Fault::System(code) => std::io::Error::from_raw_os_error(code).fmt(f),
             #[cfg(not(feature = "std"))]

@@ -37,6 +37,17 @@ pub unsafe extern "C" fn dinrail_file_map(
         file.put(mapped.map_err(|e| {
             let source = std::error::Error::source(&e);
             let system = source.and_then(|s| s.downcast_ref::<std::io::Error>());
+            let (directory, odd) =
+                (std::io::ErrorKind::IsADirectory, std::io::ErrorKind::InvalidInput);
+            match system.map(|e| (e.raw_os_error(), e.kind())) {
+                Some((None, kind)) if kind == directory => {
+                    return Fault::NoFile("this is a directory; name a file in it");
+                }
+                Some((None, kind)) if kind == odd => {
+                    return Fault::NoFile("not an ordinary file; save it to disk first");
+                }
+                _ => {}
+            }
             Fault::System(system.and_then(std::io::Error::raw_os_error).unwrap_or(0))
         })?);
         Ok(())

@@ -132,6 +132,14 @@ pub(crate) fn dtype_from(dtype: dinrail_dtype) -> Result<DType, Fault> {
     DType::from_ggml(dtype).ok_or(Error::Invalid { what: "element type", value }.into())
 }
 
+/// A slot that a program may bind something of its own to: 0 is the arena, and those from 200 on are for schedulers.
+fn slot_from(slot: u32) -> Result<u8, Fault> {
+    match u8::try_from(slot) {
+        Ok(slot @ 1..=199) => Ok(slot),
+        _ => Err(Error::Invalid { what: "number of a slot", value: i64::from(slot) }.into()),
+    }
+}
+
 /// A node's number as core has it. One that no graph has stays one that no graph has.
 pub(crate) fn id(id: dinrail_id) -> NodeId {
     match id {
@@ -330,12 +338,12 @@ pub extern "C" fn dinrail_graph_leaf(
     ne1: usize,
     ne2: usize,
     ne3: usize,
-    slot: u8,
+    slot: u32,
     offset: usize,
 ) -> dinrail_id {
-    lay(graph, |b| match dtype_from(dtype) {
-        Ok(dtype) => b.leaf(dtype, [ne0, ne1, ne2, ne3], slot, offset),
-        Err(e) => mistake(b, e),
+    lay(graph, |b| match (dtype_from(dtype), slot_from(slot)) {
+        (Ok(dtype), Ok(slot)) => b.leaf(dtype, [ne0, ne1, ne2, ne3], slot, offset),
+        (Err(e), _) | (_, Err(e)) => mistake(b, e),
     })
 }
 
@@ -350,12 +358,12 @@ pub extern "C" fn dinrail_graph_weight(
     ne1: usize,
     ne2: usize,
     ne3: usize,
-    slot: u8,
+    slot: u32,
     offset: usize,
 ) -> dinrail_id {
-    lay(graph, |b| match dtype_from(dtype) {
-        Ok(dtype) => b.weight(dtype, [ne0, ne1, ne2, ne3], slot, offset),
-        Err(e) => mistake(b, e),
+    lay(graph, |b| match (dtype_from(dtype), slot_from(slot)) {
+        (Ok(dtype), Ok(slot)) => b.weight(dtype, [ne0, ne1, ne2, ne3], slot, offset),
+        (Err(e), _) | (_, Err(e)) => mistake(b, e),
     })
 }
 

@@ -36,6 +36,7 @@ mod ops;
 mod plan;
 mod plugin;
 mod program;
+mod stamp;
 mod stream;
 mod text;
 mod version;

@@ -18,7 +18,7 @@ pub const DINRAIL_LOG_DEBUG: u32 = 4;
 pub const DINRAIL_LOG_TRACE: u32 = 5;
 
 /// Takes one message: its level, and text of `size` bytes without a 0 at its end, valid during the call. Called by any
-/// thread, several at a time; it must not call the library.
+/// thread, several at a time; it must not call the library, and returns: neither an exception nor `longjmp` leaves it.
 pub type dinrail_log_function =
     Option<unsafe extern "C" fn(user: *mut c_void, level: u32, text: *const c_char, size: usize)>;
 
@@ -36,7 +36,7 @@ pub struct dinrail_logger {
 /// Sends messages to a logger from here on; NULL for none. DINRAIL_ERROR_NOT_OFFERED in a library without `std`, which has no
 /// messages.
 ///
-/// Threads: any. Another thread may still be inside the logger before on return, so give it static life.
+/// Threads: any. On return another thread may still be inside the logger that was there before, so give it static life.
 ///
 /// # Safety
 /// The logger lives, and stays as it is, until the program ends.

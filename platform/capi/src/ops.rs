@@ -169,6 +169,11 @@ fn rope_from(rope: Option<&dinrail_rope>) -> Result<Rope, Fault> {
     })
 }
 
+/// A number of a dimension. One that no tensor has stays one that no tensor has.
+fn axis(axis: u32) -> u8 {
+    u8::try_from(axis).unwrap_or(u8::MAX)
+}
+
 fn precision(exact: bool) -> Precision {
     if exact { Precision::F32 } else { Precision::Default }
 }
@@ -594,12 +599,12 @@ pub extern "C" fn dinrail_op_view(
 pub extern "C" fn dinrail_op_permute(
     graph: Option<&mut dinrail_graph>,
     a: dinrail_id,
-    axis0: u8,
-    axis1: u8,
-    axis2: u8,
-    axis3: u8,
+    axis0: u32,
+    axis1: u32,
+    axis2: u32,
+    axis3: u32,
 ) -> dinrail_id {
-    lay(graph, |g| g.permute(id(a), [axis0, axis1, axis2, axis3]))
+    lay(graph, |g| g.permute(id(a), [axis0, axis1, axis2, axis3].map(axis)))
 }
 
 /// Dimensions 0 and 1 change places; a view.
@@ -636,9 +641,9 @@ pub extern "C" fn dinrail_op_concat(
     graph: Option<&mut dinrail_graph>,
     a: dinrail_id,
     b: dinrail_id,
-    dim: u8,
+    dim: u32,
 ) -> dinrail_id {
-    lay(graph, |g| g.concat(id(a), id(b), dim))
+    lay(graph, |g| g.concat(id(a), id(b), axis(dim)))
 }
 
 /// A copy of `a` with `b` added in a window: strides of dimensions 1 to 3 and first byte, in bytes.

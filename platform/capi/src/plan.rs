@@ -3,10 +3,12 @@
 //! A plan says where each tensor of a graph lies in one arena, and how large that arena must be, before anything is
 //! allocated. It needs no closing.
 
-use crate::border::{Holder, Out, answer, filled, guard, holder, some};
+use crate::border::{Holder, Out, aligned, answer, filled, guard, holder, some};
 use crate::error::{Fault, dinrail_error, dinrail_status};
 use crate::graph::dinrail_graph;
+use crate::stamp::Stamp;
 use core::cell::UnsafeCell;
+use dinrail::graph::Graph;
 use dinrail::plan::{Loc, Options, Plan, Work, plan};
 
 /// The place of one node, kept with the plan. Its contents are the library's.
@@ -28,7 +30,13 @@ pub struct dinrail_plan {
     words_: UnsafeCell<[usize; 12]>,
 }
 
-holder!(dinrail_plan holds Plan<'static>, 3, "plan");
+/// A plan, and the graph that it was made for.
+pub(crate) struct Planned {
+    plan: Plan<'static>,
+    graph: Stamp,
+}
+
+holder!(dinrail_plan holds Planned, 3, "plan");
 
 /// What the planner is asked for. Start from `DINRAIL_PLAN_OPTIONS_INIT`.
 #[repr(C)]
@@ -41,6 +49,19 @@ pub struct dinrail_plan_options {
     /// Whether every result is kept, to look at each. Takes more memory.
     pub keep_all: bool,
 }
+
+/// The options as a C program may have left them: a byte that is neither 0 nor 1 is no `bool` of Rust's.
+#[repr(C)]
+struct Given {
+    align: usize,
+    scratch: usize,
+    keep_all: u8,
+}
+const _: () = assert!(
+    size_of::<Given>() == size_of::<dinrail_plan_options>()
+        && core::mem::offset_of!(Given, keep_all)
+            == core::mem::offset_of!(dinrail_plan_options, keep_all)
+);
 
 /// What a plan costs.
 #[repr(C)]
@@ -64,13 +85,13 @@ pub struct dinrail_plan_summary {
 /// Threads: the plan's. Nothing of the graph changes.
 ///
 /// # Safety
-/// `places` has `count` entries, which live, and are used by nobody else, as long as the plan is used; `work` has `count`
+/// `options` is NULL or points to options; `places` has `count` entries, which live, and are used by nobody else, as long as the plan is used; `work` has `count`
 /// entries, which are free again on return.
 #[unsafe(export_name = symbol!("plan_make"))]
 pub unsafe extern "C" fn dinrail_plan_make(
     target: Option<&mut dinrail_plan>,
     graph: Option<&dinrail_graph>,
-    options: Option<&dinrail_plan_options>,
+    options: *const dinrail_plan_options,
     places: *mut dinrail_place,
     work: *mut dinrail_work,
     count: usize,
@@ -88,13 +109,17 @@ pub unsafe extern "C" fn dinrail_plan_make(
         let locs: &'static mut [Loc] = unsafe { filled(places, n, Loc::ZERO, "places") }?;
         // SAFETY: as above.
         let work = unsafe { filled(work, n, Work::EMPTY, "work") }?;
-        let options = options.map_or(Options::DEFAULT, |o| Options {
-            align: o.align,
-            scratch: o.scratch,
-            in_place: !o.keep_all,
-        });
+        let options = if options.is_null() {
+            Options::DEFAULT
+        } else {
+            aligned(options, 1, "options")?;
+            // SAFETY: the caller promises it; the two have the same fields.
+            let given = unsafe { options.cast::<Given>().read() };
+            Options { align: given.align, scratch: given.scratch, in_place: given.keep_all == 0 }
+        };
         let summary = plan(graph, &options, work, locs)?;
-        target.put(Plan::from_parts(locs, summary));
+        target
+            .put(Planned { plan: Plan::from_parts(locs, summary), graph: Stamp::of_graph(graph) });
         Ok(())
     })
 }
@@ -109,7 +134,7 @@ pub extern "C" fn dinrail_plan_get_summary(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let s = *some(plan, "plan")?.value()?.summary();
+        let s = *some(plan, "plan")?.value()?.plan.summary();
         some(out, "out")?.write(dinrail_plan_summary {
             arena: s.arena,
             peak: s.peak,
@@ -126,12 +151,17 @@ pub extern "C" fn dinrail_plan_get_summary(
 /// Threads: any.
 #[unsafe(export_name = symbol!("plan_arena"))]
 pub extern "C" fn dinrail_plan_arena(plan: Option<&dinrail_plan>) -> usize {
-    guard(0, || plan.and_then(|p| p.value().ok()).map_or(0, |p| p.summary().arena))
+    guard(0, || plan.and_then(|p| p.value().ok()).map_or(0, |p| p.plan.summary().arena))
 }
 
 impl dinrail_plan {
-    /// The plan.
-    pub(crate) fn plan(&self) -> Result<Plan<'static>, Fault> {
-        self.value().copied()
+    /// The plan, if it was made for this graph.
+    pub(crate) fn plan_of(&self, graph: Graph<'_>) -> Result<Plan<'static>, Fault> {
+        let planned = self.value()?;
+        // Of another number of nodes, the core says both.
+        if planned.plan.len() == graph.len() && planned.graph != Stamp::of_graph(graph) {
+            return Err(Fault::OtherPlan(graph.len()));
+        }
+        Ok(planned.plan)
     }
 }

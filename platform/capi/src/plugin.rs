@@ -25,7 +25,8 @@ pub struct dinrail_candidate {
     pub taken: bool,
 }
 
-/// Is told of each file that was looked at. It must not call the library.
+/// Is told of each file that was looked at. It must not call the library, and returns: neither an exception nor `longjmp`
+/// leaves it.
 pub type dinrail_report_function =
     Option<unsafe extern "C" fn(user: *mut c_void, candidate: *const dinrail_candidate)>;
 

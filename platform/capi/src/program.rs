@@ -4,11 +4,12 @@
 //! buffer, and nothing writes to memory that may only be read. It can then be computed any number of times. It needs no
 //! closing.
 
-use crate::border::{Holder, Out, aligned, answer, bytes, guard, holder, items_mut, some};
+use crate::border::{Holder, Out, aligned, answer, apart, bytes, guard, holder, items_mut, some};
 use crate::buffer::dinrail_buffer;
 use crate::error::{Fault, dinrail_error, dinrail_status};
 use crate::graph::{dinrail_graph, dinrail_id, id};
 use crate::plan::dinrail_plan;
+use crate::stamp::Stamp;
 use core::cell::UnsafeCell;
 use core::ffi::c_void;
 use dinrail::Error;
@@ -34,10 +35,49 @@ const _: () = assert!(
 #[repr(C)]
 pub struct dinrail_program {
     wide_: UnsafeCell<[u64; 2]>,
-    words_: UnsafeCell<[usize; 16]>,
+    words_: UnsafeCell<[usize; 20]>,
 }
 
-holder!(dinrail_program holds Program<'static>, 4, "program");
+/// A program, and what it was made of.
+pub(crate) struct Bound {
+    program: Program<'static>,
+    /// The slots, and the memory of the buffers in them.
+    slots: Stamp,
+    memory: Stamp,
+    /// The graph and its places.
+    contents: Stamp,
+}
+
+holder!(dinrail_program holds Bound, 4, "program");
+
+/// The slots as the caller wrote them: pointers that may have become anything, to whole objects.
+fn slots_of<'a>(bindings: &'a [Binding<'static>]) -> &'a [dinrail_binding] {
+    // SAFETY: the two have the same layout, and any bytes are a valid `dinrail_binding`.
+    unsafe { core::slice::from_raw_parts(bindings.as_ptr().cast(), bindings.len()) }
+}
+
+/// The addresses and offsets in slots. Nothing is read but the slots.
+fn stamp_of_slots(bindings: &[Binding<'static>]) -> Stamp {
+    let slots = slots_of(bindings).iter();
+    slots.fold(Stamp::NEW, |s, slot| s.with(slot.buffer.addr()).with(slot.offset))
+}
+
+/// The memory of all buffers, which must be open.
+fn stamp_of_memory(bindings: &[Binding<'static>]) -> Result<Stamp, Fault> {
+    let mut this = Stamp::NEW;
+    for slot in slots_of(bindings) {
+        // SAFETY: it is NULL or what `program_make` was given, as the stamp of the slots says.
+        let Some(object) = (unsafe { slot.buffer.as_ref() }) else { continue };
+        let buffer = object.value()?;
+        let host = buffer.host().map_or(0, |p| p.as_ptr().addr());
+        this = this.with(host).with(buffer.size()).with(usize::from(buffer.is_writable()));
+    }
+    Ok(this)
+}
+
+fn stamp_of_contents(program: &Program<'static>) -> Stamp {
+    Stamp::of_graph(program.graph()).and_places(program.plan().locs())
+}
 
 /// Pieces of equal length at equal distances, on both sides of a transfer. In bytes.
 #[repr(C)]
@@ -68,17 +108,77 @@ impl dinrail_rows {
         if self.count == 0 || self.size == 0 {
             return Ok(0);
         }
+        if self.count > 1 && self.stride == 0 && self.host_stride == 0 {
+            // The same piece again and again; nothing would bound their number.
+            let value = i64::try_from(self.count).unwrap_or(i64::MAX);
+            return Err(Error::Invalid { what: "number of rows without a stride", value }.into());
+        }
         let reach = self.host_stride.checked_mul(self.count - 1);
         reach.and_then(|n| n.checked_add(self.size)).ok_or(Fault::TooLarge("rows", self.count))
     }
 }
 
 impl dinrail_program {
+    /// The program, where its slots and buffers are what they were.
+    pub(crate) fn bound(&self) -> Result<&Program<'static>, Fault> {
+        let Bound { program, slots, memory, .. } = self.value()?;
+        if stamp_of_slots(program.bindings()) != *slots
+            || stamp_of_memory(program.bindings())? != *memory
+        {
+            return Err(Fault::Changed("program"));
+        }
+        Ok(program)
+    }
+
+    /// The program, where its graph and plan are what they were, too.
+    pub(crate) fn whole(&self) -> Result<&Program<'static>, Fault> {
+        let program = self.bound()?;
+        if stamp_of_contents(program) != self.value()?.contents {
+            return Err(Fault::Changed("program"));
+        }
+        Ok(program)
+    }
+
+    /// Differs for programs that were made of other things.
+    pub(crate) fn stamp(&self) -> Result<Stamp, Fault> {
+        let id = self.bound()?.id();
+        let Bound { slots, memory, contents, .. } = self.value()?;
+        Ok(Stamp::NEW.with(id as usize).join(*slots).join(*memory).join(*contents))
+    }
+
     fn place(&self, node: dinrail_id) -> Result<(&Buffer<'static>, Span<'_>), Fault> {
-        let program = self.value()?;
+        let program = self.bound()?;
         let desc = &program.graph().node(id(node)).ok_or(Error::NotFound)?.desc;
         let (buffer, offset) = program.place(id(node)).ok_or(Error::NotFound)?;
         Ok((buffer, Span { desc, offset }))
+    }
+}
+
+/// Where bytes are copied from or to, on the host.
+struct Moved(Option<*const u8>);
+
+impl Moved {
+    fn new(buffer: &Buffer<'static>, at: &Span<'_>, offset: usize) -> Self {
+        let first = at.offset.wrapping_add(offset);
+        Self(buffer.host().map(|p| p.as_ptr().cast_const().wrapping_add(first)))
+    }
+
+    fn apart(&self, data: *const u8, size: usize) -> Result<(), Fault> {
+        self.0.map_or(Ok(()), |there| apart(there, data, size, "data"))
+    }
+
+    fn rows_apart(&self, data: *const u8, rows: dinrail_rows) -> Result<(), Fault> {
+        let (Some(there), 1..) = (self.0, rows.size) else { return Ok(()) };
+        // Far more often than not one look says it.
+        let reach = |stride: usize| stride.saturating_mul(rows.count).saturating_add(rows.size);
+        let far = reach(rows.stride).max(reach(rows.host_stride));
+        if apart(there, data, far, "data").is_ok() {
+            return Ok(());
+        }
+        (0..rows.count).try_for_each(|i| {
+            let there = there.wrapping_add(i.wrapping_mul(rows.stride));
+            apart(there, data.wrapping_add(i.wrapping_mul(rows.host_stride)), rows.size, "data")
+        })
     }
 }
 
@@ -88,7 +188,8 @@ impl dinrail_program {
 ///
 /// # Safety
 /// `slots` has `count` entries. They, the buffers, and the memory of graph and plan live and stay as they are as long as
-/// the program is used.
+/// the program is used. Where that memory is still there but something else is in it, or a buffer was closed, using the
+/// program is an error (DINRAIL_ERROR_STALE or DINRAIL_ERROR_NOT_OPEN).
 #[unsafe(export_name = symbol!("program_make"))]
 pub unsafe extern "C" fn dinrail_program_make(
     program: Option<&mut dinrail_program>,
@@ -100,7 +201,8 @@ pub unsafe extern "C" fn dinrail_program_make(
 ) -> dinrail_status {
     answer(error, || {
         let program = some(program, "program")?;
-        let (graph, plan) = (some(graph, "graph")?.graph()?, some(plan, "plan")?.plan()?);
+        let graph = some(graph, "graph")?.graph()?;
+        let plan = some(plan, "plan")?.plan_of(graph)?;
         let bindings: &'static [Binding<'static>] = if count == 0 {
             &[]
         } else {
@@ -118,12 +220,18 @@ pub unsafe extern "C" fn dinrail_program_make(
             // is what an open `dinrail_buffer` begins with. The caller keeps it so.
             unsafe { core::slice::from_raw_parts(slots.cast(), count) }
         };
-        program.put(Program::new(graph, plan, bindings)?);
+        let made = Program::new(graph, plan, bindings)?;
+        program.put(Bound {
+            program: made,
+            slots: stamp_of_slots(bindings),
+            memory: stamp_of_memory(bindings)?,
+            contents: stamp_of_contents(&made),
+        });
         Ok(())
     })
 }
 
-/// Copies `size` bytes to byte `offset` of a node's data. Done on return.
+/// Copies `size` bytes to byte `offset` of a node's data. Done on return. What is copied does not overlap with that data.
 ///
 /// Threads: the program's.
 ///
@@ -142,7 +250,9 @@ pub unsafe extern "C" fn dinrail_program_set(
     let data = unsafe { bytes(data.cast(), size, "data") };
     answer(error, || {
         let (buffer, at) = some(program, "program")?.place(node)?;
-        Ok(buffer.set(at, offset, data?)?)
+        let data = data?;
+        Moved::new(buffer, &at, offset).apart(data.as_ptr(), data.len())?;
+        Ok(buffer.set(at, offset, data)?)
     })
 }
 
@@ -165,7 +275,9 @@ pub unsafe extern "C" fn dinrail_program_get(
     let data = unsafe { items_mut::<u8>(data.cast(), size, "data") };
     answer(error, || {
         let (buffer, at) = some(program, "program")?.place(node)?;
-        Ok(buffer.get(at, offset, data?)?)
+        let data = data?;
+        Moved::new(buffer, &at, offset).apart(data.as_ptr(), data.len())?;
+        Ok(buffer.get(at, offset, data)?)
     })
 }
 
@@ -188,6 +300,7 @@ pub unsafe extern "C" fn dinrail_program_set_rows(
         // SAFETY: the caller promises it.
         let data = unsafe { bytes(data.cast(), rows.reach()?, "data") }?;
         let (buffer, at) = some(program, "program")?.place(node)?;
+        Moved::new(buffer, &at, offset).rows_apart(data.as_ptr(), rows)?;
         Ok(buffer.set_2d(at, offset, rows.rows(), data)?)
     })
 }
@@ -211,6 +324,7 @@ pub unsafe extern "C" fn dinrail_program_get_rows(
         // SAFETY: the caller promises it.
         let data = unsafe { items_mut::<u8>(data.cast(), rows.reach()?, "data") }?;
         let (buffer, at) = some(program, "program")?.place(node)?;
+        Moved::new(buffer, &at, offset).rows_apart(data.as_ptr(), rows)?;
         Ok(buffer.get_2d(at, offset, rows.rows(), data)?)
     })
 }
@@ -224,7 +338,7 @@ pub extern "C" fn dinrail_program_data(
     node: dinrail_id,
 ) -> *mut c_void {
     guard(core::ptr::null_mut(), || {
-        let address = program.and_then(|p| p.value().ok()).map(|p| p.address(id(node)));
+        let address = program.and_then(|p| p.bound().ok()).map(|p| p.address(id(node)));
         address.and_then(Result::ok).map_or(core::ptr::null_mut(), |p| p.cast())
     })
 }

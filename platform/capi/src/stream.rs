@@ -2,23 +2,57 @@
 //!
 //! A stream is a queue of work of one device. It lies in the caller's memory, filled with zeros before its first use, is not
 //! copied or moved while it is open, and is closed by the caller. So is an event, a mark in a queue, and a prepared
-//! program. A stream is used by one thread at a time.
+//! program. A stream is used by one thread at a time, and in the process that opened it: after a fork the child opens its
+//! own (DINRAIL_ERROR_STALE says so), and only closes what it got.
 
 use crate::border::{Holder, Out, answer, forever, guard, holder, some, string};
 use crate::device::dinrail_device;
-use crate::error::{dinrail_error, dinrail_status};
+use crate::error::{Fault, dinrail_error, dinrail_status};
 use crate::graph::dinrail_graph;
 use crate::program::dinrail_program;
+use crate::stamp::Stamp;
 use core::cell::UnsafeCell;
 use core::ffi::c_char;
 use dinrail::hal::{Event, Params, Prepared, Run, Stream};
+use dinrail::program::Program;
 
 /// A queue of work.
 #[repr(C)]
 pub struct dinrail_stream {
     words_: UnsafeCell<[usize; 8]>,
 }
-holder!(dinrail_stream holds Stream, 5, "stream");
+/// A stream, and the process that it works in: what it works with (threads, a connection to a driver) isn't in a child.
+pub(crate) struct Opened {
+    stream: Stream,
+    #[cfg(feature = "std")]
+    process: u32,
+}
+holder!(dinrail_stream holds Opened, 5, "stream");
+
+impl Opened {
+    fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            #[cfg(feature = "std")]
+            process: std::process::id(),
+        }
+    }
+
+    /// The stream, in the process that opened it.
+    fn here(&self) -> Result<&Stream, Fault> {
+        #[cfg(feature = "std")]
+        if self.process != std::process::id() {
+            return Err(Fault::Forked);
+        }
+        Ok(&self.stream)
+    }
+}
+
+impl dinrail_stream {
+    fn stream(&self) -> Result<&Stream, Fault> {
+        self.value()?.here()
+    }
+}
 
 /// A mark in a stream's queue.
 #[repr(C)]
@@ -30,16 +64,59 @@ holder!(dinrail_event holds Event, 6, "event");
 /// A computation that is taken in steps. It needs no closing.
 #[repr(C)]
 pub struct dinrail_run {
-    words_: UnsafeCell<[usize; 6]>,
+    words_: UnsafeCell<[usize; 8]>,
 }
-holder!(dinrail_run holds Run<'static>, 7, "run");
+
+/// What is computed, on what.
+pub(crate) struct Job {
+    stream: &'static dinrail_stream,
+    program: &'static dinrail_program,
+    /// The program's.
+    stamp: Stamp,
+}
+
+/// A job that was begun.
+pub(crate) struct Begun<T> {
+    it: T,
+    job: Job,
+}
+holder!(dinrail_run holds Begun<Run<'static>>, 7, "run");
 
 /// A program that a stream has prepared for being computed many times.
 #[repr(C)]
 pub struct dinrail_prepared {
-    words_: UnsafeCell<[usize; 6]>,
+    words_: UnsafeCell<[usize; 8]>,
 }
-holder!(dinrail_prepared holds Prepared<'static>, 8, "prepared program");
+holder!(dinrail_prepared holds Begun<Prepared<'static>>, 8, "prepared program");
+
+impl Job {
+    /// What it was begun with is still open, and the same.
+    fn check(&self, name: &'static str) -> Result<(), Fault> {
+        self.stream.stream()?;
+        if self.program.stamp()? != self.stamp {
+            return Err(Fault::Changed(name));
+        }
+        Ok(())
+    }
+}
+
+/// Begins something with a program, and remembers what with.
+///
+/// # Safety
+/// * Both objects stay where they are as long as the result is used.
+unsafe fn begun<T>(
+    stream: Option<&dinrail_stream>,
+    program: Option<&dinrail_program>,
+    begin: impl FnOnce(&'static Stream, &'static Program<'static>) -> Result<T, Fault>,
+) -> Result<Begun<T>, Fault> {
+    let (stream, program) = (some(stream, "stream")?, some(program, "program")?);
+    // SAFETY: the caller promises it.
+    let stream = unsafe { forever(stream) };
+    // SAFETY: as above.
+    let program = unsafe { forever(program) };
+    let it = begin(stream.stream()?, program.whole()?)?;
+    Ok(Begun { it, job: Job { stream, program, stamp: program.stamp()? } })
+}
 
 /// How to open a stream. All zeros are fine.
 #[repr(C)]
@@ -73,7 +150,7 @@ pub unsafe extern "C" fn dinrail_stream_open(
             None => None,
         };
         let threads = params.map(|p| p.threads).filter(|n| *n > 0);
-        stream.put(device.get()?.open(&Params { threads, text })?);
+        stream.put(Opened::new(device.get()?.open(&Params { threads, text })?));
         Ok(())
     })
 }
@@ -83,7 +160,15 @@ pub unsafe extern "C" fn dinrail_stream_open(
 /// Threads: the stream's; not from an interrupt.
 #[unsafe(export_name = symbol!("stream_close"))]
 pub extern "C" fn dinrail_stream_close(stream: Option<&mut dinrail_stream>) {
-    guard((), || drop(stream.and_then(Holder::take)));
+    guard((), || {
+        if let Some(opened) = stream.and_then(Holder::take) {
+            // In a child there is nothing to wait for, and nobody to end.
+            match opened.here().is_ok() {
+                true => drop(opened),
+                false => core::mem::forget(opened),
+            }
+        }
+    });
 }
 
 /// The device of a stream.
@@ -92,7 +177,7 @@ pub extern "C" fn dinrail_stream_close(stream: Option<&mut dinrail_stream>) {
 #[unsafe(export_name = symbol!("stream_device"))]
 pub extern "C" fn dinrail_stream_device(stream: Option<&dinrail_stream>) -> dinrail_device {
     guard(dinrail_device::NONE, || match stream.map(|s| s.value()) {
-        Some(Ok(stream)) => dinrail_device::of(stream.device()),
+        Some(Ok(opened)) => dinrail_device::of(opened.stream.device()),
         _ => dinrail_device::NONE,
     })
 }
@@ -108,7 +193,7 @@ pub extern "C" fn dinrail_stream_scratch(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let stream = some(stream, "stream")?.value()?;
+        let stream = some(stream, "stream")?.stream()?;
         let graph = some(graph, "graph")?.graph()?;
         some(out, "out")?.write(stream.scratch(graph));
         Ok(())
@@ -125,8 +210,8 @@ pub extern "C" fn dinrail_stream_compute(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let stream = some(stream, "stream")?.value()?;
-        Ok(stream.compute(some(program, "program")?.value()?)?)
+        let stream = some(stream, "stream")?.stream()?;
+        Ok(stream.compute(some(program, "program")?.whole()?)?)
     })
 }
 
@@ -138,7 +223,7 @@ pub extern "C" fn dinrail_stream_wait(
     stream: Option<&dinrail_stream>,
     error: Out<dinrail_error>,
 ) -> dinrail_status {
-    answer(error, || Ok(some(stream, "stream")?.value()?.synchronize()?))
+    answer(error, || Ok(some(stream, "stream")?.stream()?.synchronize()?))
 }
 
 /// Starts a computation that is taken in steps, for a main loop that must go on meanwhile. Stream and program stay open and
@@ -154,12 +239,8 @@ pub extern "C" fn dinrail_run_begin(
 ) -> dinrail_status {
     answer(error, || {
         let run = some(run, "run")?;
-        let stream = some(stream, "stream")?.value()?;
-        let program = some(program, "program")?.value()?;
-        // SAFETY: the caller keeps both open and where they are while the run is used.
-        let stream = unsafe { forever(stream) };
-        // SAFETY: as above.
-        run.put(stream.begin(unsafe { forever(program) }));
+        // SAFETY: the caller keeps both where they are while the run is used.
+        run.put(unsafe { begun(stream, program, |s, p| Ok(s.begin(p))) }?);
         Ok(())
     })
 }
@@ -177,7 +258,9 @@ pub extern "C" fn dinrail_run_poll(
     answer(error, || {
         let done = some(done, "done")?;
         done.write(true);
-        done.write(some(run, "run")?.value_mut()?.poll()?);
+        let run = some(run, "run")?.value_mut()?;
+        run.job.check("run")?;
+        done.write(run.it.poll()?);
         Ok(())
     })
 }
@@ -192,7 +275,8 @@ pub extern "C" fn dinrail_run_wait(
 ) -> dinrail_status {
     answer(error, || {
         let run = some(run, "run")?.value_mut()?;
-        while !run.poll()? {}
+        run.job.check("run")?;
+        while !run.it.poll()? {}
         Ok(())
     })
 }
@@ -211,12 +295,8 @@ pub extern "C" fn dinrail_prepared_open(
     answer(error, || {
         let prepared = some(prepared, "prepared")?;
         prepared.vacant()?;
-        let stream = some(stream, "stream")?.value()?;
-        let program = some(program, "program")?.value()?;
-        // SAFETY: the caller keeps both open and where they are until this is closed.
-        let stream = unsafe { forever(stream) };
-        // SAFETY: as above.
-        prepared.put(stream.plan(unsafe { forever(program) })?);
+        // SAFETY: the caller keeps both where they are until this is closed.
+        prepared.put(unsafe { begun(stream, program, |s, p| Ok(s.plan(p)?)) }?);
         Ok(())
     })
 }
@@ -229,7 +309,11 @@ pub extern "C" fn dinrail_prepared_compute(
     prepared: Option<&dinrail_prepared>,
     error: Out<dinrail_error>,
 ) -> dinrail_status {
-    answer(error, || Ok(some(prepared, "prepared")?.value()?.compute()?))
+    answer(error, || {
+        let prepared = some(prepared, "prepared")?.value()?;
+        prepared.job.check("prepared program")?;
+        Ok(prepared.it.compute()?)
+    })
 }
 
 /// Gives a prepared program back, before its stream is closed. NULL and one that isn't open are no errors.
@@ -237,7 +321,15 @@ pub extern "C" fn dinrail_prepared_compute(
 /// Threads: the stream's.
 #[unsafe(export_name = symbol!("prepared_close"))]
 pub extern "C" fn dinrail_prepared_close(prepared: Option<&mut dinrail_prepared>) {
-    guard((), || drop(prepared.and_then(Holder::take)));
+    guard((), || {
+        if let Some(Begun { it, job }) = prepared.and_then(Holder::take) {
+            // Its stream would free it; one that was closed before can't.
+            match job.stream.stream() {
+                Ok(_) => drop(it),
+                Err(_) => core::mem::forget(it),
+            }
+        }
+    });
 }
 
 /// A new event of a device; DINRAIL_ERROR_NOT_OFFERED where it has none (see DINRAIL_CAP_EVENTS).
@@ -285,7 +377,9 @@ pub extern "C" fn dinrail_stream_record(
     event: Option<&dinrail_event>,
     error: Out<dinrail_error>,
 ) -> dinrail_status {
-    answer(error, || Ok(some(stream, "stream")?.value()?.record(some(event, "event")?.value()?)?))
+    answer(error, || {
+        Ok(some(stream, "stream")?.stream()?.record(some(event, "event")?.value()?)?)
+    })
 }
 
 /// Makes later work of a stream wait for a mark of another one.
@@ -297,5 +391,5 @@ pub extern "C" fn dinrail_stream_wait_event(
     event: Option<&dinrail_event>,
     error: Out<dinrail_error>,
 ) -> dinrail_status {
-    answer(error, || Ok(some(stream, "stream")?.value()?.wait(some(event, "event")?.value()?)?))
+    answer(error, || Ok(some(stream, "stream")?.stream()?.wait(some(event, "event")?.value()?)?))
 }

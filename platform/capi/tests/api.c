@@ -1,9 +1,12 @@
+#define _DEFAULT_SOURCE /* fork, alarm */
 /* Every function of dinrail.h, used well and used badly. Run with the name of a device (the best one where there is none). A mistake
  * of the caller's must give a status, never a crash; the sanitizers and valgrind watch. */
 #include <dinrail.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int failures;
 #define EXPECT(condition)                                                        \
@@ -75,6 +78,16 @@ static void registry(void) {
     GIVES(DINRAIL_ERROR_NULL, dinrail_backend_at(0, NULL, &E));
     GIVES(DINRAIL_ERROR_NULL, dinrail_backend_at(0, NULL, NULL));
     GIVES(DINRAIL_ERROR_NOT_UTF8, dinrail_backend_by_name("\xff\xfe", &backend, &E));
+    /* After any mistake there is nothing in `out`, and not what was there before. */
+    memset(&other, 0x5A, sizeof other);
+    GIVES(DINRAIL_ERROR_NULL, dinrail_device_by_name(NULL, &other, &E));
+    EXPECT(memcmp(&other, &none, sizeof none) == 0);
+    memset(&other, 0x5A, sizeof other);
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_device_by_kind(99, &other, &E));
+    EXPECT(memcmp(&other, &none, sizeof none) == 0);
+    memset(&other, 0x5A, sizeof other);
+    GIVES(DINRAIL_ERROR_NULL, dinrail_backend_device(nobody, 0, &other, &E));
+    EXPECT(memcmp(&other, &none, sizeof none) == 0);
     EXPECT(dinrail_backend_name(nobody).size == 0);
     EXPECT(dinrail_backend_device_count(nobody) == 0);
     GIVES(DINRAIL_ERROR_NULL, dinrail_backend_device(nobody, 0, &other, &E));
@@ -166,6 +179,12 @@ static void buffers(void) {
         EXPECT(dinrail_buffer_data(&a) == bytes);
         OK(dinrail_buffer_clear(&a, 9, &E));
         EXPECT(bytes[0] == 9 && bytes[15] == 9);
+        GIVES(DINRAIL_ERROR_INVALID, dinrail_buffer_write(&a, 0, bytes + 3, 8, &E));
+        GIVES(DINRAIL_ERROR_INVALID, dinrail_buffer_read(&a, 3, bytes, 8, &E));
+        OK(dinrail_buffer_write(&a, 0, bytes + 8, 8, &E));
+        dinrail_buffer_close(&a);
+        OK(dinrail_buffer_lend(&a, device, NULL, 0, &E));
+        EXPECT(dinrail_buffer_data(&a) == NULL && dinrail_buffer_size(&a) == 0);
         dinrail_buffer_close(&a);
         OK(dinrail_buffer_lend_const(&flash, device, bytes, sizeof bytes, 0, &E));
         GIVES(DINRAIL_ERROR_READ_ONLY, dinrail_buffer_write(&flash, 0, back, 1, &E));
@@ -208,7 +227,8 @@ static void graphs(void) {
     const struct { int what; dinrail_status status; } wrong[] = {
         {0, DINRAIL_ERROR_INVALID}, {1, DINRAIL_ERROR_INVALID}, {2, DINRAIL_ERROR_INVALID}, {3, DINRAIL_ERROR_INVALID},
         {4, DINRAIL_ERROR_INVALID}, {5, DINRAIL_ERROR_INVALID}, {6, DINRAIL_ERROR_NODE}, {7, DINRAIL_ERROR_NODE},
-        {8, DINRAIL_ERROR_INVALID}, {9, DINRAIL_ERROR_NODE}};
+        {8, DINRAIL_ERROR_INVALID}, {9, DINRAIL_ERROR_NODE}, {10, DINRAIL_ERROR_INVALID}, {11, DINRAIL_ERROR_INVALID},
+        {12, DINRAIL_ERROR_INVALID}, {13, DINRAIL_ERROR_NODE}, {14, DINRAIL_ERROR_NODE}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         dinrail_rope rope = DINRAIL_ROPE_INIT(4, DINRAIL_ROPE_NORMAL, 10000.0f);
         OK(dinrail_graph_begin(&g, nodes, N, &E));
@@ -224,6 +244,12 @@ static void graphs(void) {
         case 7: dinrail_op_relu(&g, DINRAIL_NONE); break;
         case 8: dinrail_graph_output(&g, 12); break;
         case 9: dinrail_graph_input(&g, DINRAIL_F32, SIZE_MAX, SIZE_MAX, 1, 1); break;
+        /* Numbers whose lowest byte would do. */
+        case 10: dinrail_graph_leaf(&g, DINRAIL_F32, 4, 1, 1, 1, 256 + 1, 0); break;
+        case 11: dinrail_graph_weight(&g, DINRAIL_F32, 4, 1, 1, 1, 0, 0); break;
+        case 12: dinrail_graph_leaf(&g, DINRAIL_F32, 4, 1, 1, 1, 200, 0); break;
+        case 13: dinrail_op_concat(&g, x, x, 256 + 1); break;
+        case 14: dinrail_op_permute(&g, x, 256 + 1, 256, 2, 3); break;
         }
         GIVES(wrong[i].status, dinrail_graph_finish(&g, &E));
     }
@@ -350,6 +376,12 @@ static void computing(void) {
     EXPECT(out[0] == 2 && out[1] == 400);
     float two[2] = {0, 0};
     OK(dinrail_program_set_rows(&p, x, 0, rows, two, &E));
+    /* Rows without bytes, and rows without end. */
+    dinrail_rows empty = {0, SIZE_MAX, 0, 0}, endless = {4, SIZE_MAX, 0, 0};
+    OK(dinrail_program_get_rows(&p, y, 0, empty, out, &E));
+    OK(dinrail_program_set_rows(&p, x, 0, empty, two, &E));
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_program_get_rows(&p, y, 0, endless, out, &E));
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_program_set_rows(&p, x, 0, endless, two, &E));
     rows.stride = SIZE_MAX;
     GIVES(DINRAIL_ERROR_SIZE, dinrail_program_get_rows(&p, y, 0, rows, out, &E));
     rows.host_stride = SIZE_MAX;
@@ -407,6 +439,121 @@ static void computing(void) {
     GIVES(DINRAIL_ERROR_NOT_OPEN, dinrail_stream_compute(&s, &p, &E));
 }
 
+/* What a program was made of is closed, changed or taken from under it. */
+static void undermined(void) {
+    dinrail_stream s = {0};
+    dinrail_graph g = {0}, other = {0};
+    dinrail_node nodes[2], more[2];
+    dinrail_place places[2];
+    dinrail_work work[2];
+    dinrail_plan plan = {0};
+    dinrail_plan_options options = DINRAIL_PLAN_OPTIONS_INIT;
+    dinrail_buffer arena = {0};
+    dinrail_program p = {0};
+    dinrail_run run = {0};
+    dinrail_prepared prepared = {0};
+    float in[4] = {1, 2, 3, 4}, out[4];
+    bool done;
+    dinrail_buffer_type type = dinrail_device_buffer_type(device);
+    OK(dinrail_stream_open(&s, device, NULL, &E));
+    for (int i = 0; i < 2; i++) {
+        dinrail_graph *it = i == 0 ? &g : &other;
+        OK(dinrail_graph_begin(it, i == 0 ? nodes : more, 2, &E));
+        dinrail_graph_output(it, dinrail_op_scale(it, dinrail_graph_input(it, DINRAIL_F32, i == 0 ? 4 : 400, 1, 1, 1), 2, 0));
+        OK(dinrail_graph_finish(it, &E));
+    }
+    /* A `bool` that nobody set. */
+    memset(&options, 0x5A, sizeof options);
+    options.align = 64;
+    OK(dinrail_stream_scratch(&s, &g, &options.scratch, &E));
+    OK(dinrail_plan_make(&plan, &g, &options, places, work, 2, &E));
+    size_t need = dinrail_plan_arena(&plan);
+    OK(dinrail_buffer_alloc(&arena, type, need + 100000, &E));
+    dinrail_binding slots[1] = {{&arena, 0}};
+    /* Of as many nodes, but not the graph that was planned. */
+    GIVES(DINRAIL_ERROR_MISMATCH, dinrail_program_make(&p, &other, &plan, slots, 1, &E));
+    for (int how = 0; how < 6; how++) {
+        dinrail_status want = how == 0 ? DINRAIL_ERROR_NOT_OPEN : DINRAIL_ERROR_STALE;
+        OK(dinrail_program_make(&p, &g, &plan, slots, 1, &E));
+        OK(dinrail_program_set(&p, 0, 0, in, sizeof in, &E));
+        OK(dinrail_run_begin(&run, &s, &p, &E));
+        dinrail_status status = dinrail_prepared_open(&prepared, &s, &p, &E);
+        EXPECT(status == DINRAIL_OK || status == DINRAIL_ERROR_NOT_OFFERED);
+        switch (how) {
+        case 0: dinrail_buffer_close(&arena); break;
+        case 1:
+            dinrail_buffer_close(&arena);
+            OK(dinrail_buffer_alloc(&arena, type, 64, &E));
+            break;
+        case 2: slots[0].buffer = (const dinrail_buffer *)(uintptr_t)64; break;
+        case 3:
+            OK(dinrail_graph_begin(&g, nodes, 2, &E));
+            dinrail_graph_output(&g, dinrail_op_scale(&g, dinrail_graph_input(&g, DINRAIL_F32, 9999, 1, 1, 1), 2, 0));
+            OK(dinrail_graph_finish(&g, &E));
+            break;
+        case 4: dinrail_stream_close(&s); want = DINRAIL_ERROR_NOT_OPEN; break;
+        case 5: OK(dinrail_program_make(&p, &g, &plan, slots, 1, &E)); break;
+        }
+        if (how != 5) GIVES(want, dinrail_stream_compute(&s, &p, &E));
+        if (how < 3) {
+            GIVES(want, dinrail_program_set(&p, 0, 0, in, sizeof in, &E));
+            GIVES(want, dinrail_program_get(&p, 1, 0, out, sizeof out, &E));
+            EXPECT(dinrail_program_data(&p, 1) == NULL);
+        }
+        if (how != 3) {
+            GIVES(want, dinrail_run_poll(&run, &done, &E));
+            EXPECT(done);
+            GIVES(want, dinrail_run_wait(&run, &E));
+            if (status == DINRAIL_OK) GIVES(want, dinrail_prepared_compute(&prepared, &E));
+        } else {
+            OK(dinrail_graph_begin(&g, nodes, 2, &E));
+            dinrail_graph_output(&g, dinrail_op_scale(&g, dinrail_graph_input(&g, DINRAIL_F32, 4, 1, 1, 1), 2, 0));
+            OK(dinrail_graph_finish(&g, &E));
+        }
+        dinrail_prepared_close(&prepared);
+        slots[0].buffer = &arena;
+        dinrail_buffer_close(&arena);
+        OK(dinrail_buffer_alloc(&arena, type, need, &E));
+        if (how == 4) OK(dinrail_stream_open(&s, device, NULL, &E));
+    }
+    OK(dinrail_program_make(&p, &g, &plan, slots, 1, &E));
+    float *x = dinrail_program_data(&p, 0);
+    dinrail_rows rows = {4, 2, 8, 8};
+    if (x != NULL) {
+        OK(dinrail_program_set(&p, 0, 0, in, sizeof in, &E));
+        GIVES(DINRAIL_ERROR_INVALID, dinrail_program_set(&p, 0, 0, x + 1, 12, &E));
+        GIVES(DINRAIL_ERROR_INVALID, dinrail_program_get(&p, 0, 4, x, 12, &E));
+        GIVES(DINRAIL_ERROR_INVALID, dinrail_program_set_rows(&p, 0, 0, rows, x, &E));
+        /* Columns into their neighbours. */
+        OK(dinrail_program_set_rows(&p, 0, 0, rows, x + 1, &E));
+        EXPECT(x[0] == 2 && x[1] == 2 && x[2] == 4 && x[3] == 4);
+    }
+    dinrail_buffer_close(&arena);
+    dinrail_stream_close(&s);
+}
+
+/* A child process opens streams of its own. */
+static void forked(void) {
+    dinrail_stream s = {0};
+    int how = -1;
+    OK(dinrail_stream_open(&s, device, NULL, &E));
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        dinrail_status status = dinrail_stream_wait(&s, &E);
+        dinrail_stream_close(&s);
+        if (status == DINRAIL_ERROR_STALE && dinrail_stream_open(&s, device, NULL, &E) == DINRAIL_OK) {
+            status = dinrail_stream_wait(&s, &E);
+            dinrail_stream_close(&s);
+            _exit(status);
+        }
+        _exit(77);
+    }
+    EXPECT(child > 0 && waitpid(child, &how, 0) == child && how == 0);
+    OK(dinrail_stream_wait(&s, &E));
+    dinrail_stream_close(&s);
+}
+
 static void models(const char *path) {
     dinrail_file file = {0};
     dinrail_gguf m = {0};
@@ -416,6 +563,10 @@ static void models(const char *path) {
     size_t size;
     GIVES(DINRAIL_ERROR_SYSTEM, dinrail_file_map(&file, "/nowhere/at/all", &E));
     EXPECT(dinrail_file_data(&file, &size) == NULL && size == 0);
+    GIVES(DINRAIL_ERROR_SYSTEM, dinrail_file_map(&file, "/", &E));
+    char said[64];
+    dinrail_error_text(&E, said, sizeof said);
+    EXPECT(strstr(said, "directory") != NULL);
     OK(dinrail_file_map(&file, path, &E));
     GIVES(DINRAIL_ERROR_ALREADY_OPEN, dinrail_file_map(&file, path, &E));
     const unsigned char *data = dinrail_file_data(&file, &size);
@@ -423,7 +574,7 @@ static void models(const char *path) {
     GIVES(DINRAIL_ERROR_NOT_OPEN, dinrail_gguf_find_tensor(&m, "x", &t, &E));
     EXPECT(dinrail_gguf_tensor_count(&m) == 0 && dinrail_gguf_key_count(NULL) == 0);
     /* Cut off at many places: never a crash, and an error from the first byte to the last. */
-    for (size_t n = 0; n < size; n = n < 4096 ? n + 1 : n * 2) {
+    for (size_t n = 0; n < size; n += n < 4096 ? 1 : 977) {
         unsigned char *part = malloc(n > 0 ? n : 1);
         memcpy(part, data, n);
         EXPECT(dinrail_gguf_open(&m, part, n, NULL, 0, &E) == DINRAIL_ERROR_GGUF);
@@ -492,6 +643,9 @@ static void drivers(void) {
     GIVES(DINRAIL_ERROR_NULL, dinrail_backend_register(&driver, &wrong, &backend, &E));
     wrong = info;
     wrong.kind = 99;
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_backend_register(&driver, &wrong, &backend, &E));
+    wrong = info;
+    wrong.name = "";
     GIVES(DINRAIL_ERROR_INVALID, dinrail_backend_register(&driver, &wrong, &backend, &E));
     OK(dinrail_backend_register(&driver, &info, &backend, &E));
     OK(dinrail_backend_register(&driver, &info, &again, &E));
@@ -626,6 +780,8 @@ int main(int argc, char **argv) {
     buffers();
     graphs();
     computing();
+    undermined();
+    forked();
     drivers();
     if (argc > 1) models(argv[1]);
     plugins(argc > 3 ? argv[3] : NULL);
