@@ -106,6 +106,8 @@ pub(crate) enum Fault {
     TooLarge(&'static str, usize),
     Unfinished,
     Finished,
+    /// What a file or a graph hasn't.
+    Missing(&'static str),
     /// What this was made of has changed.
     Changed(&'static str),
     /// A plan that was made for a graph of as many nodes, but for another one.
@@ -188,6 +190,7 @@ fn explain(fault: &Fault) -> (dinrail_status, [i64; 3]) {
         Fault::NotUtf8(_) => (DINRAIL_ERROR_NOT_UTF8, [0; 3]),
         Fault::TooLarge(_, size) => (DINRAIL_ERROR_SIZE, [n(size), 0, 0]),
         Fault::Unfinished | Fault::Finished => (DINRAIL_ERROR_UNFINISHED, [0; 3]),
+        Fault::Missing(_) => (DINRAIL_ERROR_NOT_FOUND, [0; 3]),
         Fault::Changed(_) => (DINRAIL_ERROR_STALE, [0; 3]),
         Fault::OtherPlan(nodes) => (DINRAIL_ERROR_MISMATCH, [n(nodes), n(nodes), 0]),
         Fault::Overlap(_) => (DINRAIL_ERROR_INVALID, [0; 3]),
@@ -292,6 +295,7 @@ impl core::fmt::Display for Fault {
             Fault::Finished => {
                 f.write_str("the graph is finished; call dinrail_graph_begin for another one")
             }
+            Fault::Missing(what) => write!(f, "there is no {what}"),
             Fault::Changed(name) => write!(
                 f,
                 "this {name} was made of slots, buffers, nodes or places that have changed since, or are gone; make it anew"
@@ -345,7 +349,15 @@ pub unsafe extern "C" fn dinrail_error_text(
             Some(e) => match e.fault() {
                 Some(fault) => core::fmt::Write::write_fmt(&mut cut, format_args!("{fault}")),
                 None if e.code == DINRAIL_OK => core::fmt::Write::write_str(&mut cut, "no error"),
-                None => core::fmt::Write::write_str(&mut cut, "not an error of this library"),
+                // The program's own, or memory that never was an error.
+                None => {
+                    let name = status_name(e.code).to_bytes();
+                    let name = core::str::from_utf8(name).unwrap_or("");
+                    core::fmt::Write::write_fmt(
+                        &mut cut,
+                        format_args!("{name}, which this library didn't say"),
+                    )
+                }
             },
         };
         cut.finish()
@@ -419,7 +431,7 @@ mod tests {
         assert_eq!(dinrail_error::of(unknown.into()).numbers, [7, -1, 0]);
         let mut odd = e;
         odd.code = 3;
-        assert_eq!(text(&odd, 99).0, "not an error of this library");
+        assert_eq!(text(&odd, 99).0, "DINRAIL_ERROR_SIZE, which this library didn't say");
         assert_eq!(text(&dinrail_error::NONE, 99).0, "no error");
     }
 

@@ -196,7 +196,11 @@ pub extern "C" fn dinrail_gguf_tensor_at(
     error: Out<dinrail_error>,
 ) -> dinrail_status {
     answer(error, || {
-        let tensor = some(gguf, "gguf")?.value()?.tensors().nth(index).ok_or(Error::NotFound)?;
+        let tensor = some(gguf, "gguf")?
+            .value()?
+            .tensors()
+            .nth(index)
+            .ok_or(Fault::Missing("tensor of this number in the file"))?;
         some(out, "out")?.write(tensor_of(tensor)?);
         Ok(())
     })
@@ -219,7 +223,8 @@ pub unsafe extern "C" fn dinrail_gguf_find_tensor(
     let name = unsafe { string(name, "name") };
     answer(error, || {
         let file = some(gguf, "gguf")?.value()?;
-        let tensor = file.tensor(some(name?, "name")?).ok_or(Error::NotFound)?;
+        let tensor = file.tensor(some(name?, "name")?);
+        let tensor = tensor.ok_or(Fault::Missing("tensor of this name in the file"))?;
         some(out, "out")?.write(tensor_of(tensor)?);
         Ok(())
     })
@@ -246,7 +251,8 @@ pub extern "C" fn dinrail_gguf_key_at(
 ) -> dinrail_status {
     answer(error, || {
         let file = some(gguf, "gguf")?.value()?;
-        let (name, found) = file.metadata().nth(index).ok_or(Error::NotFound)?;
+        let (name, found) =
+            file.metadata().nth(index).ok_or(Fault::Missing("key of this number in the file"))?;
         if let Some(key) = key {
             key.write(dinrail_str::of(name));
         }
@@ -274,7 +280,8 @@ pub unsafe extern "C" fn dinrail_gguf_find_value(
     let key = unsafe { string(key, "key") };
     answer(error, || {
         let file = some(gguf, "gguf")?.value()?;
-        let value = file.get(some(key?, "key")?).ok_or(Error::NotFound)?;
+        let value =
+            file.get(some(key?, "key")?).ok_or(Fault::Missing("key of this name in the file"))?;
         some(out, "out")?.write(value_of(value));
         Ok(())
     })
@@ -299,7 +306,9 @@ pub unsafe extern "C" fn dinrail_gguf_find_element(
     answer(error, || {
         let file = some(gguf, "gguf")?.value()?;
         let value = file.array(some(key?, "key")?).and_then(|a| a.get(index));
-        some(out, "out")?.write(value_of(value.ok_or(Error::NotFound)?));
+        let value =
+            value.ok_or(Fault::Missing("array of this name with such an element in the file"))?;
+        some(out, "out")?.write(value_of(value));
         Ok(())
     })
 }

@@ -264,7 +264,8 @@ pub extern "C" fn dinrail_graph_desc(
             State::Finished(graph) => graph.node(id(node)).map(|n| n.desc),
             State::Failed(e) => return Err((*e).into()),
         };
-        some(out, "out")?.write(desc_of(&desc.ok_or(Error::NotFound)?));
+        some(out, "out")?
+            .write(desc_of(&desc.ok_or(Fault::Missing("node of this number in the graph"))?));
         Ok(())
     })
 }

@@ -148,8 +148,13 @@ impl dinrail_program {
 
     fn place(&self, node: dinrail_id) -> Result<(&Buffer<'static>, Span<'_>), Fault> {
         let program = self.bound()?;
-        let desc = &program.graph().node(id(node)).ok_or(Error::NotFound)?.desc;
-        let (buffer, offset) = program.place(id(node)).ok_or(Error::NotFound)?;
+        let desc = &program
+            .graph()
+            .node(id(node))
+            .ok_or(Fault::Missing("node of this number in the program"))?
+            .desc;
+        let (buffer, offset) =
+            program.place(id(node)).ok_or(Fault::Missing("node of this number in the program"))?;
         Ok((buffer, Span { desc, offset }))
     }
 }

@@ -598,6 +598,11 @@ static void models(const char *path) {
     }
     GIVES(DINRAIL_ERROR_NOT_FOUND, dinrail_gguf_tensor_at(&m, tensors, &t, &E));
     GIVES(DINRAIL_ERROR_NOT_FOUND, dinrail_gguf_find_tensor(&m, "nothing", &t, &E));
+    dinrail_error_text(&E, said, sizeof said);
+    EXPECT(strstr(said, "tensor") != NULL);
+    E.code = DINRAIL_ERROR_SIZE; /* the program's own */
+    dinrail_error_text(&E, said, sizeof said);
+    EXPECT(strstr(said, "DINRAIL_ERROR_SIZE") == said);
     for (size_t i = 0; i < keys; i++) OK(dinrail_gguf_key_at(&m, i, &key, &v, &E));
     GIVES(DINRAIL_ERROR_NOT_FOUND, dinrail_gguf_key_at(&m, keys, NULL, NULL, &E));
     OK(dinrail_gguf_find_value(&m, "general.architecture", &v, &E));
