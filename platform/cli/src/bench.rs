@@ -122,7 +122,8 @@ pub fn run(args: &Args) -> Result {
                     "n_batch": args.batch,
                     "device": at.name,
                     "level": at.level,
-                    "n_gpu_layers": args.place.gpu_layers,
+                    // As llama-bench has it, -1 for all.
+                    "n_gpu_layers": args.place.gpu_layers.map(|n| i64::try_from(n).unwrap_or(-1)),
                     "model": args.model.display().to_string(),
                     "model_size": file.as_bytes().len(),
                     "model_n_params": elements,

@@ -7,6 +7,7 @@ use crate::{Error, Result};
 use dinrail::graph::NodeId;
 use dinrail::hal::{DeviceKind, Stream};
 use dinrail::op::Op;
+use dinrail::sched::MAX_TARGETS;
 use dinrail_layers::{Layer, Wall};
 use dinrail_llm::session::split::{self, Shown};
 
@@ -36,6 +37,12 @@ impl Team {
         };
         if named.is_empty() {
             return Err(Error::new("--device: give a name, or leave it out for the best device"));
+        }
+        if named.len() >= MAX_TARGETS {
+            return Err(Error::new(format_args!(
+                "--device: {} devices are too many; name fewer than {MAX_TARGETS}",
+                named.len()
+            )));
         }
         // Where the prompt comes from, and what no other device can compute: the host's own processor.
         let mut order: Vec<usize> = (0..named.len()).collect();
@@ -108,8 +115,11 @@ impl Team {
     /// As [`Chosen::open`].
     pub fn open(&self, threads: Option<usize>) -> Result<Vec<Stream>> {
         let open = |c: &Chosen| match c.open(threads) {
-            // Of several devices some have no threads to choose.
-            Err(e) if self.members.len() > 1 && threads != Some(0) => c.open(None).map_err(|_| e),
+            // Of several devices some have no threads to choose: those that can't have two either.
+            Err(e) if self.members.len() > 1 && threads != Some(0) => match c.open(Some(2)) {
+                Ok(_) => Err(e),
+                Err(_) => c.open(None).map_err(|_| e),
+            },
             other => other,
         };
         self.members.iter().map(open).collect()

@@ -324,6 +324,9 @@ fn bad_requests_are_refused_in_one_line() {
     run(1, &["--device", "CPU,Reference", "-ts", "0,0"], &["all shares are 0"]);
     run(1, &["--device", "CPU,toaster"], &["toaster", "no device"]);
     run(1, &["--device", ","], &["--device", "give a name"]);
+    run(1, &["--device", &"cpu,".repeat(300)], &["300 devices are too many", "fewer than 16"]);
+    // A device that has threads to choose is not left out because another one hasn't.
+    run(1, &["--device", "Reference,CPU", "-t", "1000000"], &["--threads 1000000", "fewer"]);
     run(2, &["--copies", "9"], &["--copies", "1 to 4"]);
     run(2, &["--threads", "many"], &["many"]);
     run(2, &["--frobnicate"], &["--frobnicate"]);
