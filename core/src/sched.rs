@@ -125,7 +125,7 @@ pub struct Split {
 
 /// Memory that the scheduler works in. Nodes, arenas, origins, work and locs need room for the graph and its transfers; info
 /// for the graph.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Storage<'s> {
     /// The expanded graph.
     pub nodes: &'s mut [Node],
@@ -302,8 +302,9 @@ impl<'a, 's> Scheduler<'a, 's> {
     ///
     /// # Errors
     /// [`Error::Unsupported`] with the first node that no device can compute (see [`why`](Self::why)), whose wish can't be
-    /// met, or which writes into older memory that no device with its operation reaches; [`Error::Unbound`]; [`Error::Full`] with what the storage lacks; [`Error::Invalid`] for more slots
-    /// than there are numbers. The scheduler can be used again afterwards.
+    /// met, or which writes into older memory that no device with its operation reaches; [`Error::Unbound`];
+    /// [`Error::Full`] with what the storage lacks; [`Error::Invalid`] for more slots than there are numbers. The
+    /// scheduler can be used again afterwards.
     pub fn split(&mut self, graph: Graph<'_>, bindings: &[Binding<'_>]) -> Result<()> {
         self.forget();
         let need = graph.len();
@@ -357,37 +358,39 @@ impl<'a, 's> Scheduler<'a, 's> {
     /// # Errors
     /// [`Error::Invalid`] if nothing was.
     pub fn schedule(&self) -> Result<Schedule<'_>> {
-        let n = self.nodes;
-        if n == 0 {
-            return Err(Error::Invalid { what: "number of scheduled nodes", value: 0 });
-        }
-        Ok(Schedule {
-            streams: self.streams,
-            nodes: self.storage.nodes.get(..n).unwrap_or(&[]),
-            locs: self.storage.locs.get(..n).unwrap_or(&[]),
-            arenas: self.storage.arenas.get(..n).unwrap_or(&[]),
-            origins: self.storage.origins.get(..n).unwrap_or(&[]),
-            info: self.storage.info.get(..self.origin_len).unwrap_or(&[]),
-            splits: self.storage.splits.get(..self.splits).unwrap_or(&[]),
-            memory: self.arenas,
-            slots: self.slots,
-            copies: self.options.copies,
-        })
+        let Storage { nodes, arenas, origins, locs, info, splits, .. } = &self.storage;
+        self.found(nodes, arenas, origins, locs, info, splits)
     }
 
     /// What was split, for good: the storage is the schedule's from here on.
     ///
     /// # Errors
     /// As [`schedule`](Self::schedule).
-    pub fn into_schedule(self) -> Result<Schedule<'s>>
+    pub fn into_schedule(mut self) -> Result<Schedule<'s>>
     where
         'a: 's,
+    {
+        let Storage { nodes, arenas, origins, locs, info, splits, .. } =
+            core::mem::take(&mut self.storage);
+        self.found(nodes, arenas, origins, locs, info, splits)
+    }
+
+    fn found<'r>(
+        &self,
+        nodes: &'r [Node],
+        arenas: &'r [u8],
+        origins: &'r [u16],
+        locs: &'r [Loc],
+        info: &'r [Info],
+        splits: &'r [Split],
+    ) -> Result<Schedule<'r>>
+    where
+        'a: 'r,
     {
         let n = self.nodes;
         if n == 0 {
             return Err(Error::Invalid { what: "number of scheduled nodes", value: 0 });
         }
-        let Storage { nodes, arenas, origins, locs, info, splits, .. } = self.storage;
         Ok(Schedule {
             streams: self.streams,
             nodes: nodes.get(..n).unwrap_or(&[]),

@@ -125,8 +125,7 @@ impl Pass<'_> {
     }
 
     fn is_weight(&self, s: NodeId) -> bool {
-        let root = self.info.get(s.index()).map_or(s.index(), |x| usize::from(x.root));
-        let Some(node) = self.graph.nodes().get(root) else { return false };
+        let Some(node) = self.graph.nodes().get(self.root(s.index())) else { return false };
         let Place::Slot { slot, .. } = node.place else { return false };
         let buffer = self.bindings.get(usize::from(slot)).and_then(Binding::buffer);
         node.flags.has(Flags::WEIGHT) || buffer.is_some_and(|b| b.usage() == Usage::Weights)
@@ -217,11 +216,7 @@ impl Pass<'_> {
         for i in 0..self.len() {
             let Some(node) = self.graph.nodes().get(i) else { break };
             if node.op.is_view() {
-                // A view is where its source is.
-                if let Some(s) = node.source(0) {
-                    let t = self.target(s.index());
-                    self.give(i, usize::from(t), true);
-                }
+                self.follow(i);
                 continue;
             }
             if self.target(i) == NOBODY {
@@ -249,6 +244,14 @@ impl Pass<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A view is where its source is.
+    fn follow(&mut self, view: usize) {
+        if let Some(s) = self.graph.nodes().get(view).and_then(|n| n.source(0)) {
+            let t = self.target(s.index());
+            self.give(view, usize::from(t), true);
+        }
     }
 
     /// Operations that write into memory of an older node, on a target that doesn't reach it: what they write would be in
@@ -298,10 +301,8 @@ impl Pass<'_> {
     fn move_to(&mut self, i: usize, target: usize) {
         self.give(i, target, true);
         for k in i + 1..self.len() {
-            let Some(node) = self.graph.nodes().get(k) else { break };
-            if let (true, Some(s)) = (node.op.is_view(), node.source(0)) {
-                let of = self.target(s.index());
-                self.give(k, usize::from(of), true);
+            if self.graph.nodes().get(k).is_some_and(|n| n.op.is_view()) {
+                self.follow(k);
             }
         }
     }

@@ -136,10 +136,7 @@ impl Expand<'_, '_> {
     /// Notes whose memory an operation reads without a copy, and whose it writes.
     fn uses(&mut self, i: usize, node: &Node, target: u8) {
         for s in node.src.iter().filter(|s| !s.is_none()) {
-            let copied =
-                self.storage.info.get(s.index()).is_some_and(|x| {
-                    x.copies.get(usize::from(target)).is_some_and(|c| *c != u16::MAX)
-                });
+            let copied = self.copy_of(s.index(), target).is_some();
             let root = self.root(s.index());
             if let (false, Some(x)) = (copied, self.storage.info.get_mut(root)) {
                 x.readers |= bit(target);
@@ -185,15 +182,20 @@ impl Expand<'_, '_> {
         }
     }
 
-    /// What a target uses for node `i`: the node itself, or its copy.
+    /// The copy of node `i` that a target has.
+    fn copy_of(&self, i: usize, target: u8) -> Option<u16> {
+        let copies = &self.storage.info.get(i)?.copies;
+        copies.get(usize::from(target)).copied().filter(|c| *c != u16::MAX)
+    }
+
+    /// What a target uses for node `i`: its copy, or the node itself.
     fn seen_by(&self, i: usize, target: u8) -> u16 {
-        match self.storage.info.get(i) {
-            Some(x) => match x.copies.get(usize::from(target)) {
-                Some(c) if *c != u16::MAX => *c,
-                _ => x.mapped,
-            },
-            None => u16::MAX,
-        }
+        self.copy_of(i, target).unwrap_or_else(|| self.mapped(i))
+    }
+
+    /// The node that stands for node `i`, if there is one yet.
+    fn mapped(&self, i: usize) -> u16 {
+        self.storage.info.get(i).map_or(u16::MAX, |x| x.mapped)
     }
 
     /// A node that writes into memory of an older node makes that memory's copies old.
@@ -210,7 +212,7 @@ impl Expand<'_, '_> {
     /// Whether `target` can use node `i`'s memory as it is.
     fn reachable(&self, i: usize, target: u8) -> Result<bool> {
         let Some(stream) = self.streams.get(usize::from(target)) else { return Ok(false) };
-        let root = self.storage.info.get(i).map_or(i, |x| usize::from(x.root));
+        let root = self.root(i);
         match self.graph.nodes().get(root).map(|n| n.place) {
             Some(Place::Slot { slot, .. }) => {
                 Ok(reaches(stream, slot_type(self.bindings, NodeId(root as u16), slot)?))
@@ -286,24 +288,19 @@ impl Expand<'_, '_> {
     /// Makes a copy of node `s` for `target`, if it needs one and has none. Nodes from `first` on belong to the split
     /// itself.
     fn transfer(&mut self, s: usize, first: usize, target: u8) -> Result<()> {
-        let Some(info) = self.storage.info.get(s).copied() else { return Ok(()) };
-        if info.copies.get(usize::from(target)).is_some_and(|c| *c != u16::MAX) {
-            return Ok(());
-        }
-        if self.reachable(s, target)? {
+        if self.copy_of(s, target).is_some() || self.reachable(s, target)? {
             return Ok(());
         }
         let Some(node) = self.graph.nodes().get(s) else { return Ok(()) };
-        if info.mapped == u16::MAX {
+        if self.mapped(s) == u16::MAX {
             // A view inside the split of something outside: lay it down now, behind the views that it is of.
             if s < first || !node.op.is_view() {
                 return Ok(());
             }
             self.lay_view(s)?;
         }
-        let mapped = self.storage.info.get(s).map_or(u16::MAX, |x| x.mapped);
         let mut src = [NodeId::NONE; MAX_SRC];
-        src[0] = NodeId(mapped);
+        src[0] = NodeId(self.mapped(s));
         let copy = self.push(
             Node { desc: node.desc, op: Op::Dup, src, place: Place::Arena, flags: Flags(0) },
             target,
