@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result {
     }
     run::catch_interrupt();
     args.load.load_aloud(args.json);
-    drop(Team::new(&args.place)?.open(args.place.threads)?);
+    let team = Team::new(&args.place)?;
     let threads = args.place.threads.unwrap_or_else(default_threads);
     let model = Model::open(&args.model)?;
     let file = model.file()?;
@@ -92,6 +92,7 @@ pub fn run(args: &Args) -> Result {
     let at = engine::with_session(
         &model,
         &file,
+        &team,
         &args.place,
         &options,
         args.json,

@@ -139,16 +139,15 @@ pub struct Place {
 pub fn with_session<R>(
     model: &Model,
     file: &File<'_>,
+    team: &Team,
     place: &Placement,
     options: &session::Options,
     quiet: bool,
     large: &str,
     f: impl FnOnce(&mut dyn Evaluate, &Place) -> Result<R>,
 ) -> Result<R> {
-    let team = Team::new(place)?;
-    let streams = team.open(place.threads)?;
     let header = file.header();
-    if let (Some(one), [stream], false) = (team.alone(), streams.as_slice(), place.split) {
+    if let (Some(one), [stream], false) = (team.alone(), team.streams(), place.split) {
         let weights = weights(one.device, file, quiet)?;
         let packed = packed(one.device, model, file, place)?;
         let mut memory = Memory::with_packed(header, stream, options, packed)
@@ -164,7 +163,7 @@ pub fn with_session<R>(
             .map_err(|e| unusable(model, &e))?;
         return f(&mut session, &at);
     }
-    let streams: Vec<&Stream> = streams.iter().collect();
+    let streams: Vec<&Stream> = team.streams().iter().collect();
     let host = team.host();
     let bytes = weights(host.device, file, quiet)?;
     let layers = Config::read(header).map_err(|e| model.wrong(e))?.layers;

@@ -116,8 +116,8 @@ pub fn run(args: &Args) -> Result {
     };
     // Mistakes on the command line before those in the file.
     args.load.load_aloud(args.quiet);
-    drop(Team::new(&args.place)?.open(args.place.threads)?);
-    let report = tell(&Model::open(&args.model)?, &request)?;
+    let team = Team::new(&args.place)?;
+    let report = tell(&Model::open(&args.model)?, &team, &request)?;
     if !request.quiet {
         report.notes().into_iter().for_each(output::note);
     }
@@ -210,7 +210,7 @@ pub fn stopped() -> bool {
 ///
 /// # Errors
 /// Whatever is wrong with file, device or prompt.
-pub fn tell(model: &Model, request: &Request) -> Result<Report> {
+pub fn tell(model: &Model, team: &Team, request: &Request) -> Result<Report> {
     catch_interrupt();
     let mut sampler = Sampler::new(request.sampling)?;
     let file = model.file()?;
@@ -229,6 +229,7 @@ pub fn tell(model: &Model, request: &Request) -> Result<Report> {
     engine::with_session(
         model,
         &file,
+        team,
         &request.place,
         &size,
         request.quiet,

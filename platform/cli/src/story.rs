@@ -3,6 +3,7 @@
 use crate::args::Placement;
 use crate::engine::Model;
 use crate::output::{self, style};
+use crate::team::Team;
 use crate::{Result, devices, run};
 use dinrail_llm::sampler;
 
@@ -32,7 +33,8 @@ pub fn run() -> Result {
         batch: run::BATCH,
         quiet: false,
     };
-    let report = run::tell(&Model::embedded("stories260K-Q8_0.gguf", &MODEL.0), &request)?;
+    let model = Model::embedded("stories260K-Q8_0.gguf", &MODEL.0);
+    let report = run::tell(&model, &Team::new(&request.place)?, &request)?;
     output::line("")?;
     let good = style::GOOD;
     for note in report.notes() {

@@ -15,6 +15,8 @@ use dinrail_llm::session::split::{self, Shown};
 #[derive(Debug)]
 pub struct Team {
     members: Vec<Chosen>,
+    /// One for each member.
+    streams: Vec<Stream>,
     /// Members that share the layers, in the order that the user gave, with their shares.
     on: Vec<(usize, f64)>,
     /// How many layers they share.
@@ -26,10 +28,10 @@ fn is_host(c: &Chosen) -> bool {
 }
 
 impl Team {
-    /// The devices that the command line asks for.
+    /// The devices that the command line asks for, with a stream on each.
     ///
     /// # Errors
-    /// A device that isn't there; shares or layers without devices to go to.
+    /// A device that isn't there; shares or layers without devices to go to; as [`Chosen::open`].
     pub fn new(place: &Placement) -> Result<Self> {
         let named = match &place.device {
             Some(names) => registry::list(names)?,
@@ -81,7 +83,8 @@ impl Team {
             }
         }
         let on = on.into_iter().zip(shares).collect();
-        Ok(Team { members, on, layers: place.gpu_layers.unwrap_or(usize::MAX) })
+        let streams = open(&members, place.threads)?;
+        Ok(Team { members, streams, on, layers: place.gpu_layers.unwrap_or(usize::MAX) })
     }
 
     /// Whether there is just one device, so that there is nothing to split.
@@ -109,20 +112,9 @@ impl Team {
         names.join(" + ")
     }
 
-    /// Opens a stream on each.
-    ///
-    /// # Errors
-    /// As [`Chosen::open`].
-    pub fn open(&self, threads: Option<usize>) -> Result<Vec<Stream>> {
-        let open = |c: &Chosen| match c.open(threads) {
-            // Of several devices some have no threads to choose: those that can't have two either.
-            Err(e) if self.members.len() > 1 && threads != Some(0) => match c.open(Some(2)) {
-                Ok(_) => Err(e),
-                Err(_) => c.open(None).map_err(|_| e),
-            },
-            other => other,
-        };
-        self.members.iter().map(open).collect()
+    /// The streams, the host's at the end.
+    pub fn streams(&self) -> &[Stream] {
+        &self.streams
     }
 
     /// Who has which of a model's layers.
@@ -134,6 +126,18 @@ impl Team {
             ..split::Placement::last(layers, self.layers, &self.on, rest)
         }
     }
+}
+
+fn open(members: &[Chosen], threads: Option<usize>) -> Result<Vec<Stream>> {
+    let open = |c: &Chosen| match c.open(threads) {
+        // Of several devices some have no threads to choose: those that can't have two either.
+        Err(e) if members.len() > 1 && threads != Some(0) => match c.open(Some(2)) {
+            Ok(_) => Err(e),
+            Err(_) => c.open(None).map_err(|_| e),
+        },
+        other => other,
+    };
+    members.iter().map(open).collect()
 }
 
 fn shares(place: &Placement, members: &[Chosen], on: &[usize]) -> Result<Vec<f64>> {
