@@ -65,6 +65,31 @@ pub enum Unary {
 }
 
 impl Unary {
+    /// Every function without parameters, in ggml's order.
+    pub const PLAIN: [Unary; 21] = [
+        Unary::Abs,
+        Unary::Sgn,
+        Unary::Neg,
+        Unary::Step,
+        Unary::Tanh,
+        Unary::Elu,
+        Unary::Relu,
+        Unary::Sigmoid,
+        Unary::Gelu,
+        Unary::GeluQuick,
+        Unary::Silu,
+        Unary::HardSwish,
+        Unary::HardSigmoid,
+        Unary::Exp,
+        Unary::Expm1,
+        Unary::Softplus,
+        Unary::GeluErf,
+        Unary::Floor,
+        Unary::Ceil,
+        Unary::Round,
+        Unary::Trunc,
+    ];
+
     /// ggml's name.
     pub const fn name(&self) -> &'static str {
         match self {

@@ -10,30 +10,15 @@ use dinrail_core::tensor::{DType, Desc};
 const NONE: u8 = u8::MAX;
 
 /// Functions of one element; xIELU's parameters come from the tensor.
-const UNARY: [Unary; 22] = [
-    Unary::Abs,
-    Unary::Sgn,
-    Unary::Neg,
-    Unary::Step,
-    Unary::Tanh,
-    Unary::Elu,
-    Unary::Relu,
-    Unary::Sigmoid,
-    Unary::Gelu,
-    Unary::GeluQuick,
-    Unary::Silu,
-    Unary::HardSwish,
-    Unary::HardSigmoid,
-    Unary::Exp,
-    Unary::Expm1,
-    Unary::Softplus,
-    Unary::GeluErf,
-    Unary::Xielu { alpha_n: 0.0, alpha_p: 0.0, beta: 0.0, eps: 0.0 },
-    Unary::Floor,
-    Unary::Ceil,
-    Unary::Round,
-    Unary::Trunc,
-];
+const UNARY: [Unary; 22] = {
+    let mut all = [Unary::Xielu { alpha_n: 0.0, alpha_p: 0.0, beta: 0.0, eps: 0.0 }; 22];
+    let mut i = 0;
+    while i < Unary::PLAIN.len() {
+        all[i] = Unary::PLAIN[i];
+        i += 1;
+    }
+    all
+};
 
 /// Gated units; OpenAI's parameters come from the tensor.
 const GLU: [GluKind; 6] = [
