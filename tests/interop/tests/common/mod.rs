@@ -16,6 +16,20 @@ pub fn resident() -> Option<usize> {
     Some(text.split(' ').nth(1)?.parse::<usize>().ok()? * 4096)
 }
 
+/// Runs `round` a thousand times, a few before memory counts; `true` for those that are to compute something.
+pub fn flat(round: impl Fn(bool)) {
+    for i in 0..30 {
+        round(i % 10 == 0);
+    }
+    let before = resident();
+    for i in 0..1000 {
+        round(i % 100 == 0);
+    }
+    let grown = resident().zip(before).map_or(0, |(a, b)| a.saturating_sub(b));
+    println!("memory grew by {grown} bytes in 1000 rounds");
+    assert!(grown < 1 << 20, "memory grew by {grown} bytes");
+}
+
 /// The plug-in of examples/plugin, which `cargo test` builds beside this test.
 pub fn example_plugin() -> Option<std::path::PathBuf> {
     use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
