@@ -4,7 +4,7 @@
 #![no_main]
 
 #[cfg_attr(target_arch = "arm", path = "cortex_m.rs")]
-#[cfg_attr(not(target_arch = "arm"), path = "riscv.rs")]
+#[cfg_attr(not(target_arch = "arm"), path = "../../../../examples/firmware-riscv/src/board.rs")]
 mod board;
 
 use board::{exit, write};
