@@ -4,14 +4,14 @@ use crate::buffer_type::{Memory, Piece};
 use crate::context::{Context, Hardware, lock, nothing};
 use crate::event::Mark;
 use crate::memory::Block;
-use crate::recorder::finish;
+use crate::recorder::{blit, finish};
 use crate::stream::{Ops, Stream};
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::{
     self, Allocation, Buffer, BufferType, Caps, DeviceKind, Key, Params, Query, Raw,
 };
 use dinrail_wgsl::{Limits, launch, worth_copying};
-use objc2_metal::{MTLBlitCommandEncoder, MTLCommandBuffer, MTLCommandEncoder, MTLDevice};
+use objc2_metal::{MTLCommandBuffer, MTLCommandEncoder, MTLDevice};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// A Metal device.
@@ -98,16 +98,7 @@ impl Device {
     ) -> Result<()> {
         let commands = self.context()?.commands()?;
         let encoder = commands.blitCommandEncoder().ok_or(nothing("blitCommandEncoder"))?;
-        // SAFETY: both ranges lie inside their buffers, as core has checked, and don't overlap.
-        unsafe {
-            encoder.copyFromBuffer_sourceOffset_toBuffer_destinationOffset_size(
-                from.0.buffer(),
-                from.0.skip + from.1,
-                to.0.buffer(),
-                to.0.skip + to.1,
-                len,
-            )
-        };
+        blit(&encoder, from, to, len);
         encoder.endEncoding();
         commands.commit();
         finish(&commands)

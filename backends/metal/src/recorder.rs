@@ -29,6 +29,25 @@ pub fn finish(commands: &Commands) -> Result<()> {
     Ok(())
 }
 
+/// Records a copy between blocks, in ranges that lie inside them and don't overlap.
+pub fn blit(
+    encoder: &ProtocolObject<dyn MTLBlitCommandEncoder>,
+    from: (&Block, usize),
+    to: (&Block, usize),
+    len: usize,
+) {
+    // SAFETY: both ranges lie inside their buffers, as core has checked, and don't overlap.
+    unsafe {
+        encoder.copyFromBuffer_sourceOffset_toBuffer_destinationOffset_size(
+            from.0.buffer(),
+            from.0.skip + from.1,
+            to.0.buffer(),
+            to.0.skip + to.1,
+            len,
+        )
+    };
+}
+
 /// A node's launch, ready to be encoded any number of times. Holds the buffers.
 pub struct Step {
     pipeline: Pipeline,
@@ -187,7 +206,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Records a copy between blocks, in ranges that lie inside them and don't overlap.
+    /// A [`blit`] behind what was recorded so far.
     pub fn copy(
         &mut self,
         context: &Context,
@@ -201,16 +220,7 @@ impl Recorder {
             self.encoder = Encoder::Blit(made.ok_or(nothing("blitCommandEncoder"))?);
         }
         if let Encoder::Blit(encoder) = &self.encoder {
-            // SAFETY: both ranges lie inside their buffers, as core has checked, and don't overlap.
-            unsafe {
-                encoder.copyFromBuffer_sourceOffset_toBuffer_destinationOffset_size(
-                    from.0.buffer(),
-                    from.0.skip + from.1,
-                    to.0.buffer(),
-                    to.0.skip + to.1,
-                    len,
-                )
-            };
+            blit(encoder, from, to, len);
         }
         Ok(())
     }
