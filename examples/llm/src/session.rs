@@ -193,7 +193,7 @@ impl<'a> Session<'a> {
         logits: &mut [f32],
         mut progress: impl FnMut(usize) -> Next,
     ) -> Result<(), Error> {
-        self.check(tokens, logits.len())?;
+        check(tokens, logits.len(), self.vocab, self.used, self.context)?;
         let mut rest = tokens;
         while !rest.is_empty() {
             let done = match &mut self.batches {
@@ -219,10 +219,6 @@ impl<'a> Session<'a> {
             }
         }
         Ok(())
-    }
-
-    fn check(&self, tokens: &[u32], have: usize) -> Result<(), Error> {
-        check(tokens, have, self.vocab, self.used, self.context)
     }
 }
 
