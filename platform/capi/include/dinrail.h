@@ -875,11 +875,10 @@ size_t dinrail_dtype_block_len(dinrail_dtype dtype);
 size_t dinrail_dtype_block_bytes(dinrail_dtype dtype);
 
 /*
- * Operations
- * ==========
+ * Parameters of operations
+ * ========================
  *
- * One function for each; each lays down a node and returns its number. The result's type and lengths follow from the
- * sources. `dinrail_device_supports` tells whether a device has a kernel for it.
+ * What the functions of the next chapter take beside nodes.
  */
 
 // |x|
@@ -993,6 +992,14 @@ typedef struct dinrail_rope {
     // YaRN: number of rotations below which a dimension is only interpolated.
     float beta_slow;
 } dinrail_rope;
+
+/*
+ * Operations
+ * ==========
+ *
+ * One function for each; each lays down a node and returns its number. The result's type and lengths follow from the
+ * sources. `dinrail_device_supports` tells whether a device has a kernel for it.
+ */
 
 // `a + b`, b repeated to a's lengths.
 //

@@ -96,9 +96,9 @@ pub(crate) struct Driver {
 unsafe impl Sync for Driver {}
 
 #[cfg(feature = "std")]
-const HEAP: Option<&'static dyn host::Heap> = Some(&dinrail::host::HEAP);
+static HEAP: Option<&'static dyn host::Heap> = Some(&dinrail::host::HEAP);
 #[cfg(not(feature = "std"))]
-const HEAP: Option<&'static dyn host::Heap> = None;
+static HEAP: Option<&'static dyn host::Heap> = None;
 
 /// The parameters of an operation, in the order of the C function's.
 fn numbers(op: &Op) -> ([f32; 8], [i64; 8]) {
@@ -128,8 +128,8 @@ fn numbers(op: &Op) -> ([f32; 8], [i64; 8]) {
         Op::Argsort { descending } => (none, put(&[i64::from(descending)])),
         Op::Rope(r) => {
             let mode = match r.mode {
-                RopeMode::Normal => crate::ops::DINRAIL_ROPE_NORMAL,
-                _ => crate::ops::DINRAIL_ROPE_NEOX,
+                RopeMode::Normal => crate::params::DINRAIL_ROPE_NORMAL,
+                _ => crate::params::DINRAIL_ROPE_NEOX,
             };
             (
                 put(&[r.base, r.scale, r.ext_factor, r.attn_factor, r.beta_fast, r.beta_slow]),

@@ -13,6 +13,7 @@ const CHAPTERS: &[(&str, bool)] = &[
     ("device", false),
     ("buffer", false),
     ("graph", false),
+    ("params", false),
     ("ops", false),
     ("plan", false),
     ("program", false),
@@ -128,6 +129,16 @@ fn functions(source: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The names of the chapter's types.
+fn types(source: &str) -> Vec<String> {
+    let names = source.lines().filter_map(|line| {
+        let name =
+            ["pub struct ", "pub type ", "pub union "].iter().find_map(|w| line.strip_prefix(w))?;
+        Some(name.split(|c: char| !c.is_alphanumeric() && c != '_').next()?.to_owned())
+    });
+    names.collect()
+}
+
 /// The chapter's heading, from its module's documentation.
 fn heading(source: &str) -> String {
     let lines = source.lines().map_while(|l| l.strip_prefix("//!"));
@@ -154,9 +165,9 @@ fn generate(source: &str, scratch: &Path) -> String {
         tab_width: 4,
         usize_is_size_t: true,
         sort_by: cbindgen::SortKey::None,
-        // Used by the chapters that follow.
+        // Also what only the chapters that follow use.
         export: cbindgen::ExportConfig {
-            include: vec!["dinrail_str".into()],
+            include: types(source),
             ..cbindgen::ExportConfig::default()
         },
         ..cbindgen::Config::default()
