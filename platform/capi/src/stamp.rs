@@ -4,7 +4,7 @@
 //! the same array or leaves the block in which its slots were, and goes on; so what was found sound once is compared with
 //! what is there now, before anything follows a pointer into it.
 
-use dinrail::graph::{Graph, Place};
+use dinrail::graph::{Graph, Node, Place};
 use dinrail::plan::Loc;
 
 /// A word that is different, but for bad luck, for different words put in.
@@ -22,25 +22,32 @@ impl Stamp {
         self.with(other.0)
     }
 
-    pub(crate) fn with_bytes<const N: usize>(self, bytes: [u8; N]) -> Self {
-        bytes.into_iter().fold(self, |s, b| s.with(usize::from(b)))
+    /// Small numbers, as one word.
+    fn with_bytes(self, bytes: [u8; 4]) -> Self {
+        self.with(u32::from_le_bytes(bytes) as usize)
     }
 
     /// All of a graph that its plan depends on.
     pub(crate) fn of_graph(graph: Graph<'_>) -> Self {
-        let mut this = Self::NEW.with(graph.len());
-        for node in graph.nodes() {
-            let (kind, slot, offset) = match node.place {
-                Place::Arena => (0, 0, 0),
-                Place::Slot { slot, offset } => (1, slot, offset),
-                Place::Within { source, offset } => (2, source, offset),
-            };
-            let small = [node.op.kind() as u8, node.desc.dtype as u8, node.flags.0, kind, slot];
-            this = this.with_bytes(small).with(offset);
-            this = node.desc.ne.iter().chain(&node.desc.nb).fold(this, |s, n| s.with(*n));
-            this = node.src.iter().fold(this, |s, id| s.with(usize::from(id.0)));
-        }
-        this
+        // This is made anew before every computation. One node's words need not wait for those of the node before.
+        graph
+            .nodes()
+            .iter()
+            .fold(Self::NEW.with(graph.len()), |this, node| this.join(Self::of_node(node)))
+    }
+
+    fn of_node(node: &Node) -> Self {
+        let (kind, slot, offset) = match node.place {
+            Place::Arena => (0, 0, 0),
+            Place::Slot { slot, offset } => (1, slot, offset),
+            Place::Within { source, offset } => (2, source, offset),
+        };
+        let small = [node.op.kind() as u8, node.desc.dtype as u8, node.flags.0, kind];
+        let this = Self::NEW.with_bytes(small).with(usize::from(slot)).with(offset);
+        let this = node.desc.ne.iter().chain(&node.desc.nb).fold(this, |s, n| s.with(*n));
+        node.src.chunks(2).fold(this, |s, pair| {
+            s.with(pair.iter().fold(0, |word, id| word << 16 | usize::from(id.0)))
+        })
     }
 
     /// And where the plan put it.
