@@ -211,11 +211,7 @@ impl StreamOps for Toy {
                 let id = node.source(i).unwrap();
                 let (buffer, _) = program.place(id).unwrap();
                 // It can only reach its own memory.
-                assert!(
-                    buffer.key_for(&self.memory).is_some(),
-                    "{} reads foreign memory",
-                    self.name
-                );
+                assert!(buffer.is_of(&self.memory), "{} reads foreign memory", self.name);
                 let n = program.graph().node(id).unwrap().desc.elements();
                 let mut v = vec![0.0; n];
                 program.get_f32(id, &mut v)?;

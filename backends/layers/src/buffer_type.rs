@@ -135,7 +135,8 @@ impl<H: Hook> BufferType for Layer<H> {
         from: &Buffer<'_>,
         from_at: Span<'_>,
     ) -> Result<bool> {
-        let (from, from_at) = match from.key_for(self) {
+        // SAFETY: the key is only looked into.
+        let (from, from_at) = match unsafe { from.key_for(self) } {
             Some(key) => (buffer(key), self.inside(from_at)),
             None => (from, from_at),
         };

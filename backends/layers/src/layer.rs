@@ -106,7 +106,8 @@ impl<H: Hook> Layer<H> {
 
     fn binding<'a>(&self, outer: &Binding<'a>) -> Binding<'a> {
         let Some(buffer) = outer.buffer() else { return Binding::NONE };
-        match buffer.key_for(self) {
+        // SAFETY: the key is only looked into.
+        match unsafe { buffer.key_for(self) } {
             // SAFETY: the key is of a buffer of this layer, whose words `alloc` makes with `keep` of a `Buffer`; the
             // program borrows the outer buffer, so the inner one lives as long.
             Some(key) => Binding::at(

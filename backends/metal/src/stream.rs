@@ -131,7 +131,9 @@ impl StreamOps for Ops {
         target: (&Buffer<'_>, Span<'_>),
     ) -> Result<bool> {
         let stream = Stream::of(key);
-        let Some(other) = from.key_for(self).map(Stream::of) else { return Ok(false) };
+        // SAFETY: the key is only looked into.
+        let other = unsafe { from.key_for(self) };
+        let Some(other) = other.map(Stream::of) else { return Ok(false) };
         let pieces = (piece(source.0, stream.context), piece(target.0, stream.context));
         let (Ok(a), Ok(b)) = pieces else { return Ok(false) };
         let len = target.1.desc.bytes();

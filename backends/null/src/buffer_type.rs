@@ -98,8 +98,8 @@ impl BufferType for Memory {
         Ok(())
     }
 
-    // `Ok(true)` if the copy was done, `Ok(false)` to let core go through the host. `from` may be of any device: look at
-    // `from.key_for(self)` to see whether it is yours.
+    // `Ok(true)` if the copy was done, `Ok(false)` to let core go through the host. `from` may be of any device: where it is
+    // yours, `from.key_for(self)` gives its word.
     fn copy_from(
         &self,
         _key: Key<'_>,
@@ -107,7 +107,7 @@ impl BufferType for Memory {
         from: &Buffer<'_>,
         _from_at: Span<'_>,
     ) -> Result<bool> {
-        Ok(from.key_for(self).is_some())
+        Ok(from.is_of(self))
     }
 
     fn clear(&self, _key: Key<'_>, _size: usize, _value: u8) -> Result<()> {

@@ -47,7 +47,8 @@ impl Piece {
 
 /// A buffer's memory, if it is of the device behind `context`.
 pub fn piece<'a>(buffer: &'a Buffer<'_>, context: &Context) -> Result<&'a Piece> {
-    let key = context.types.iter().find_map(|ty| buffer.key_for(*ty));
+    // SAFETY: all of these are one backend, and the key is only looked into.
+    let key = context.types.iter().find_map(|ty| unsafe { buffer.key_for(*ty) });
     key.map(Piece::of).ok_or(Error::ForeignObject { object: "buffer" })
 }
 

@@ -166,11 +166,17 @@ impl<'m> Buffer<'m> {
         self.host
     }
 
-    /// The backend's word, for the backend itself: `None` if the buffer is of another kind of memory than `ty`, or is
-    /// borrowed host memory that the backend never saw.
-    pub fn key_for(&self, ty: &dyn BufferType) -> Option<Key<'_>> {
-        let same = core::ptr::addr_eq(self.ty, ty);
-        (same && self.is_devices()).then(|| self.key())
+    /// Whether `ty` made this memory. Borrowed host memory that no backend ever saw is nobody's.
+    pub fn is_of(&self, ty: &dyn BufferType) -> bool {
+        core::ptr::addr_eq(self.ty, ty) && self.is_devices()
+    }
+
+    /// The backend's word, for the backend itself: `None` unless the buffer [is of](Self::is_of) `ty`.
+    ///
+    /// # Safety
+    /// The key is given to functions of `ty`'s own backend only, and to none that ends the buffer.
+    pub unsafe fn key_for(&self, ty: &dyn BufferType) -> Option<Key<'_>> {
+        self.is_of(ty).then(|| self.key())
     }
 
     fn is_devices(&self) -> bool {

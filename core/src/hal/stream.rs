@@ -253,7 +253,11 @@ impl Stream {
     }
 
     /// The backend's word, for the backend itself: `None` if other functions than `ops` drive the stream.
-    pub fn key_for(&self, ops: &dyn StreamOps) -> Option<Key<'_>> {
+    ///
+    /// # Safety
+    /// The key is given to functions of `ops`'s own backend only, and to none that ends the stream.
+    #[allow(unsafe_code)] // It declares a promise of the caller's, and does nothing unsafe itself.
+    pub unsafe fn key_for(&self, ops: &dyn StreamOps) -> Option<Key<'_>> {
         core::ptr::addr_eq(self.ops, ops).then(|| self.key())
     }
 

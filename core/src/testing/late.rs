@@ -171,8 +171,10 @@ impl Late {
 
     fn at(&self, buffer: &Buffer<'_>, offset: usize, len: usize) -> Option<At> {
         let others = self.world.devices.lock().unwrap();
-        let others = others.iter().filter(|_| self.open).find_map(|d| buffer.key_for(&d.memory));
-        let key = buffer.key_for(&self.memory).or(others)?;
+        // SAFETY: all of these are one backend, and the key is only looked at.
+        let key_for = |d: &Late| unsafe { buffer.key_for(&d.memory) };
+        let others = others.iter().filter(|_| self.open).find_map(|d| key_for(d));
+        let key = key_for(self).or(others)?;
         let buffer = key.pointer::<Mutex<Vec<u8>>>().expose_provenance();
         Some(At { buffer, offset, len })
     }

@@ -269,7 +269,8 @@ impl Library {
     /// The library's own buffer behind a handle; `None` for memory of somebody else.
     pub(crate) fn buffer_of<'a>(&self, handle: &'a Buffer<'_>) -> Option<&'a buffer::State> {
         let of = |ty: &'static BufferType| {
-            let state = handle.key_for(ty)?.pointer::<buffer::State>();
+            // SAFETY: the key is only looked into.
+            let state = unsafe { handle.key_for(ty) }?.pointer::<buffer::State>();
             // SAFETY: `alloc` and `buffer_from_host` of this type made the word from a box, which lives as long as
             // the handle.
             unsafe { state.as_ref() }

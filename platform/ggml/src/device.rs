@@ -120,7 +120,8 @@ impl Device {
 
     /// The state of a stream of this device.
     pub(crate) fn state_of<'a>(&self, stream: &'a Stream) -> Option<&'a State> {
-        let state = stream.key_for(self)?.pointer::<State>();
+        // SAFETY: the key is only looked into.
+        let state = unsafe { stream.key_for(self) }?.pointer::<State>();
         // SAFETY: `open` made the word from a box, which lives as long as the handle.
         unsafe { state.as_ref() }
     }
