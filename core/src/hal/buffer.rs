@@ -234,6 +234,21 @@ impl<'m> Buffer<'m> {
         Ok(any)
     }
 
+    /// Checks a copy of a whole tensor and says how many bytes it has; 0 if there is nothing to do.
+    pub(super) fn check_copy(
+        &self,
+        to: &Span<'_>,
+        from: &Buffer<'_>,
+        from_at: &Span<'_>,
+    ) -> Result<usize> {
+        if !to.desc.same_layout(from_at.desc) {
+            return Err(Error::Invalid { what: "layout of the two tensors of a copy", value: 0 });
+        }
+        let len = to.desc.checked_span()?;
+        let any = from.check(from_at, 0, len)? && self.check_transfer(to, 0, len, true)?;
+        Ok(if any { len } else { 0 })
+    }
+
     /// Copies `data` to byte `offset` of the tensor `at`. Done on return.
     ///
     /// # Errors
@@ -408,15 +423,9 @@ impl<'m> Buffer<'m> {
     /// [`Error::Invalid`] for two tensors of different layout.
     /// Otherwise as [`set`](Self::set) and [`get`](Self::get).
     pub fn copy_from(&self, to: Span<'_>, from: &Buffer<'_>, from_at: Span<'_>) -> Result<()> {
-        if !to.desc.same_layout(from_at.desc) {
-            return Err(Error::Invalid { what: "layout of the two tensors of a copy", value: 0 });
-        }
-        let len = to.desc.checked_span()?;
-        if !self.check(&to, 0, len)? || !from.check(&from_at, 0, len)? {
+        let len = self.check_copy(&to, from, &from_at)?;
+        if len == 0 {
             return Ok(());
-        }
-        if !self.writable {
-            return Err(Error::ReadOnly);
         }
         if self.is_devices() && self.ty.copy_from(self.key(), to, from, from_at)? {
             return Ok(());

@@ -121,6 +121,9 @@ pub trait StreamOps: Sync {
     /// Queues a copy of a tensor from a buffer that `from` works on to one that this stream works on, behind what both
     /// have queued so far, and before what both queue later. `false` means: nothing was queued, wait and copy.
     ///
+    /// # Callers
+    /// The two have the same layout and some bytes; ranges have been checked, and that the target may be written.
+    ///
     /// # Implementors
     /// MUST NOT let later work of `from` overtake the copy: it may write to the source.
     ///
@@ -323,6 +326,12 @@ impl Stream {
         end.map(|()| value)
     }
 
+    /// Transfers of memory that lives as long as the program, without an end at which they are waited for:
+    /// [`synchronize`](Self::synchronize) does that. For plug-ins, whose callers answer for the memory.
+    pub fn transfers(&'static self) -> Scope<'static> {
+        Scope { stream: self, data: PhantomData }
+    }
+
     /// Copies a tensor from memory that `from` works on to memory that this stream works on, in order with what both
     /// have queued. Queued if the devices can, else done on return.
     ///
@@ -334,30 +343,28 @@ impl Stream {
         source: (&Buffer<'_>, Span<'_>),
         target: (&Buffer<'_>, Span<'_>),
     ) -> Result<()> {
-        if self.ops.copy_async(self.key(), from, source, target)? {
+        let len = target.0.check_copy(&target.1, source.0, &source.1)?;
+        if len == 0 || self.ops.copy_async(self.key(), from, source, target)? {
             return Ok(());
         }
         from.synchronize()?;
-        if self.upload(source, target)? {
+        if self.upload(source, target, len)? {
             return Ok(());
         }
         self.synchronize()?;
         target.0.copy_from(target.1, source.0, source.1)
     }
 
-    /// Stages a tensor of host memory, where the device can.
+    /// Stages a tensor of host memory, where the device can. The copy has been checked.
     fn upload(
         &self,
         source: (&Buffer<'_>, Span<'_>),
         target: (&Buffer<'_>, Span<'_>),
+        len: usize,
     ) -> Result<bool> {
         let ((from, at), (to, to_at)) = (source, target);
-        if from.host().is_none() || !to.is_writable() || !at.desc.same_layout(to_at.desc) {
+        if from.host().is_none() {
             return Ok(false);
-        }
-        let len = at.desc.checked_span()?;
-        if !to.check_transfer(&to_at, 0, len, true)? {
-            return Ok(true);
         }
         let mut piece = [0u8; PIECE];
         let mut done = 0;

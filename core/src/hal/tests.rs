@@ -5,7 +5,7 @@ use crate::op::Kind;
 use crate::plan::{Options, PlanBuf};
 use crate::program::{Binding, Program};
 use crate::tensor::{DType, Desc};
-use crate::testing::{Toy, floats};
+use crate::testing::{Late, Toy, World, floats};
 use std::vec::Vec;
 
 const OPS: &[Kind] = &[Kind::Add, Kind::Mul, Kind::Sqr, Kind::Sum];
@@ -178,4 +178,32 @@ fn results_never_go_to_read_only_memory() {
         Program::new(g.graph(), p.plan(), &bound),
         Err(Error::Misaligned { align: 4, .. })
     ));
+}
+
+/// Devices that copy to and from each other on their own are never asked for what a copy can't be.
+#[test]
+fn copies_are_checked_before_a_device_queues_them() {
+    let world = World::leak();
+    let [one, two] =
+        [("one", 0), ("two", 1)].map(|(name, i)| Late::leak(world, name, i, true, true));
+    let open = |d: &'static Late| Device::open(d, &Params::default()).unwrap();
+    let (s, t) = (open(one), open(two));
+    let buffer = |s: &Stream, size| Buffer::new(s.device().buffer_type(), size).unwrap();
+    let (a, b) = (buffer(&s, 64), buffer(&t, 64));
+    let [eight, four, none] = [8, 4, 0].map(|n| Desc::d1(DType::F32, n).unwrap());
+    let at = |desc, offset| Span { desc, offset };
+    let layout = t.copy(&s, (&a, at(&four, 0)), (&b, at(&eight, 0)));
+    assert!(matches!(layout, Err(Error::Invalid { .. })), "{layout:?}");
+    for (from, to) in [(36, 0), (0, 36), (usize::MAX, 0), (0, usize::MAX)] {
+        let range = t.copy(&s, (&a, at(&eight, from)), (&b, at(&eight, to)));
+        assert!(matches!(range, Err(Error::Range { .. } | Error::Size(_))), "{range:?}");
+    }
+    let constant = Buffer::from_bytes(t.device().buffer_type(), &[0; 64]);
+    let read_only = t.copy(&s, (&a, at(&eight, 0)), (&constant, at(&eight, 0)));
+    assert_eq!(read_only, Err(Error::ReadOnly));
+    t.copy(&s, (&a, at(&none, 0)), (&b, at(&none, 0))).unwrap();
+    assert_eq!(world.pending(), 0);
+    t.copy(&s, (&a, at(&eight, 32)), (&b, at(&eight, 32))).unwrap();
+    assert_eq!(world.pending(), 1);
+    t.synchronize().unwrap();
 }
