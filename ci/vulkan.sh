@@ -39,6 +39,11 @@ run "$dinrail" "${story[@]}" --device Vulkan0 -ngl 3 --split
 "$dinrail" "${story[@]}" 2>&1 >/dev/null | grep -q " on CPU" || die "a device in software is the best one"
 if "$dinrail" "${story[@]}" --device gpu 2>/dev/null; then die "a GPU that isn't there was taken"; fi
 
+# And so does a C program, queued transfers among it.
+run sh platform/capi/install.sh --features reference,vulkan --prefix "$TARGET/vulkan-c"
+run gcc -std=c11 -Iplatform/capi/include platform/capi/tests/api.c "$TARGET/vulkan-c/lib/libdinrail.a" -lm -o "$TARGET/vulkan-c/api"
+run "$TARGET/vulkan-c/api" examples/models/ad01-f32.gguf Vulkan0
+
 # SwiftShader is part of Debian's chromium; the one library is taken out of the package, which isn't installed.
 swiftshader() {
     local dir=$CACHE/swiftshader tmp

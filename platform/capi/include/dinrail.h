@@ -151,6 +151,9 @@
 #define dinrail_event_wait DINRAIL_SYMBOL(event_wait)
 #define dinrail_stream_record DINRAIL_SYMBOL(stream_record)
 #define dinrail_stream_wait_event DINRAIL_SYMBOL(stream_wait_event)
+#define dinrail_stream_set DINRAIL_SYMBOL(stream_set)
+#define dinrail_stream_get DINRAIL_SYMBOL(stream_get)
+#define dinrail_stream_copy DINRAIL_SYMBOL(stream_copy)
 #define dinrail_gguf_open DINRAIL_SYMBOL(gguf_open)
 #define dinrail_gguf_tensor_count DINRAIL_SYMBOL(gguf_tensor_count)
 #define dinrail_gguf_tensor_at DINRAIL_SYMBOL(gguf_tensor_at)
@@ -1621,6 +1624,60 @@ dinrail_status dinrail_stream_record(const dinrail_stream *stream,
 dinrail_status dinrail_stream_wait_event(const dinrail_stream *stream,
                                          const dinrail_event *event,
                                          dinrail_error *error);
+
+/*
+ * Queued transfers
+ * ================
+ *
+ * Copies in order with what else a stream has queued, so that the host prepares the next input while a device works. The
+ * host's memory stays there, and is left alone, until the stream has been waited for. Devices without a queue for it copy
+ * at once.
+ */
+
+// Queues a copy of `size` bytes to byte `offset` of a node's data. What is copied does not overlap with that data.
+//
+// Threads: the stream's and the program's.
+//
+// To be seen to by the caller:
+// `data` has `size` bytes, which stay as they are until the stream has been waited for; as long the program's buffers stay
+// open.
+dinrail_status dinrail_stream_set(const dinrail_stream *stream,
+                                  const dinrail_program *program,
+                                  dinrail_id node,
+                                  size_t offset,
+                                  const void *data,
+                                  size_t size,
+                                  dinrail_error *error);
+
+// Queues a copy of `size` bytes from byte `offset` of a node's data. They are there when the stream has been waited for.
+//
+// Threads: the stream's and the program's.
+//
+// To be seen to by the caller:
+// `data` has room for `size` bytes, which nobody touches until the stream has been waited for; as long the program's
+// buffers stay open.
+dinrail_status dinrail_stream_get(const dinrail_stream *stream,
+                                  const dinrail_program *program,
+                                  dinrail_id node,
+                                  size_t offset,
+                                  void *data,
+                                  size_t size,
+                                  dinrail_error *error);
+
+// Copies a node's data, in memory that stream `from` works on, to a node of the same layout in memory that `stream` works on,
+// in order with what both have queued. This is how a program goes on where another one, of another device, ended.
+//
+// Threads: both streams' and both programs'.
+//
+// To be seen to by the caller:
+// The buffers of both programs stay open until both streams have been waited for.
+dinrail_status dinrail_stream_copy(const dinrail_stream *stream,
+                                   const dinrail_program *program,
+                                   dinrail_id node,
+                                   const dinrail_stream *from,
+                                   const dinrail_program *from_program,
+                                   dinrail_id from_node,
+                                   dinrail_error *error);
 
 /*
  * Model files

@@ -40,6 +40,7 @@ mod program;
 mod stamp;
 mod stream;
 mod text;
+mod transfer;
 mod version;
 
 pub use buffer::*;
@@ -58,6 +59,7 @@ pub use plugin::*;
 pub use program::*;
 pub use stream::*;
 pub use text::*;
+pub use transfer::*;
 pub use version::*;
 
 /// Without an operating system there is nobody to tell: the processor stops at an instruction that it has not.

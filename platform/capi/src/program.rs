@@ -146,7 +146,7 @@ impl dinrail_program {
         Ok(Stamp::NEW.with(id as usize).join(*slots).join(*memory).join(*contents))
     }
 
-    fn place(&self, node: dinrail_id) -> Result<(&Buffer<'static>, Span<'_>), Fault> {
+    pub(crate) fn place(&self, node: dinrail_id) -> Result<(&Buffer<'static>, Span<'_>), Fault> {
         let program = self.bound()?;
         let desc = &program
             .graph()
@@ -160,15 +160,15 @@ impl dinrail_program {
 }
 
 /// Where bytes are copied from or to, on the host.
-struct Moved(Option<*const u8>);
+pub(crate) struct Moved(Option<*const u8>);
 
 impl Moved {
-    fn new(buffer: &Buffer<'static>, at: &Span<'_>, offset: usize) -> Self {
+    pub(crate) fn new(buffer: &Buffer<'static>, at: &Span<'_>, offset: usize) -> Self {
         let first = at.offset.wrapping_add(offset);
         Self(buffer.host().map(|p| p.as_ptr().cast_const().wrapping_add(first)))
     }
 
-    fn apart(&self, data: *const u8, size: usize) -> Result<(), Fault> {
+    pub(crate) fn apart(&self, data: *const u8, size: usize) -> Result<(), Fault> {
         self.0.map_or(Ok(()), |there| apart(there, data, size, "data"))
     }
 

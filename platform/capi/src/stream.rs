@@ -49,7 +49,7 @@ impl Opened {
 }
 
 impl dinrail_stream {
-    fn stream(&self) -> Result<&Stream, Fault> {
+    pub(crate) fn stream(&self) -> Result<&Stream, Fault> {
         self.value()?.here()
     }
 }

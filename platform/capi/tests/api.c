@@ -275,6 +275,39 @@ static void graphs(void) {
     EXPECT(dinrail_dtype_block_len(1000) == 0 && dinrail_dtype_block_bytes(1000) == 0);
 }
 
+/* Queued: the input of one program, and its result, which is the input of the other one (of a second stream). `x` has 8
+ * numbers and `y` is (x + 1) * k with k of 1, 10, 100 and 1000. */
+static void queued(dinrail_stream *s, dinrail_program *p, dinrail_id x, dinrail_id y, dinrail_program *q) {
+    static const float in[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static float first[8], second[8];
+    dinrail_stream t = {0};
+    GIVES(DINRAIL_ERROR_NOT_OPEN, dinrail_stream_set(&t, p, x, 0, in, sizeof in, &E));
+    OK(dinrail_stream_open(&t, device, NULL, &E));
+    GIVES(DINRAIL_ERROR_NULL, dinrail_stream_set(NULL, p, x, 0, in, 4, &E));
+    GIVES(DINRAIL_ERROR_NULL, dinrail_stream_set(s, p, x, 0, NULL, 4, &E));
+    GIVES(DINRAIL_ERROR_RANGE, dinrail_stream_set(s, p, x, 4, in, sizeof in, &E));
+    GIVES(DINRAIL_ERROR_RANGE, dinrail_stream_set(s, p, x, SIZE_MAX, in, 4, &E));
+    GIVES(DINRAIL_ERROR_NOT_FOUND, dinrail_stream_set(s, p, 99, 0, in, 4, &E));
+    GIVES(DINRAIL_ERROR_NULL, dinrail_stream_get(s, NULL, y, 0, first, 4, &E));
+    GIVES(DINRAIL_ERROR_RANGE, dinrail_stream_get(s, p, y, 32, first, 4, &E));
+    GIVES(DINRAIL_ERROR_NOT_FOUND, dinrail_stream_get(s, p, DINRAIL_NONE, 0, first, 4, &E));
+    GIVES(DINRAIL_ERROR_NULL, dinrail_stream_copy(&t, q, x, s, NULL, y, &E));
+    GIVES(DINRAIL_ERROR_INVALID, dinrail_stream_copy(&t, q, x, s, p, y + 1, &E)); /* A sum: one number. */
+
+    OK(dinrail_stream_set(s, p, x, 0, in, 16, &E));
+    OK(dinrail_stream_set(s, p, x, 16, in + 4, 16, &E));
+    OK(dinrail_stream_compute(s, p, &E));
+    OK(dinrail_stream_get(s, p, y, 0, first, sizeof first, &E));
+    OK(dinrail_stream_copy(&t, q, x, s, p, y, &E));
+    OK(dinrail_stream_compute(&t, q, &E));
+    OK(dinrail_stream_get(&t, q, y, 4, second + 1, sizeof second - 4, &E));
+    OK(dinrail_stream_wait(s, &E));
+    OK(dinrail_stream_wait(&t, &E));
+    EXPECT(first[0] == 2 && first[1] == 30 && first[3] == 5000 && first[4] == 6 && first[7] == 9000);
+    EXPECT(second[0] == 0 && second[1] == 310 && second[3] == 5001000 && second[4] == 7 && second[7] == 9001000);
+    dinrail_stream_close(&t);
+}
+
 static void computing(void) {
     dinrail_stream s = {0};
     dinrail_stream_params params = {1, NULL};
@@ -409,6 +442,14 @@ static void computing(void) {
         EXPECT(at != NULL && *at == 15308);
     }
     EXPECT(dinrail_program_data(&p, 99) == NULL && dinrail_program_data(NULL, 0) == NULL);
+
+    dinrail_buffer second = {0};
+    dinrail_program q = {0};
+    OK(dinrail_buffer_alloc(&second, type, summary.arena, &E));
+    dinrail_binding others[2] = {{&second, 0}, {&weights, 0}};
+    OK(dinrail_program_make(&q, &g, &plan, others, 2, &E));
+    queued(&s, &p, x, y, &q);
+    dinrail_buffer_close(&second);
 
     dinrail_device_props props;
     OK(dinrail_device_get_props(device, &props, &E));

@@ -18,6 +18,7 @@ const CHAPTERS: &[(&str, bool)] = &[
     ("plan", false),
     ("program", false),
     ("stream", false),
+    ("transfer", false),
     ("gguf", false),
     ("driver", false),
     ("plugin", false),
