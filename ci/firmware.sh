@@ -19,9 +19,8 @@ images_of() {
     for p in $programs; do bins+=(--bin "$p"); done
     firmware "$triple" "$folder" "${bins[@]}" "$@"
     mkdir -p "$out/$name"
-    for p in $programs; do cp "$FIRMWARE/$triple/release/$p" "$out/$name/$p"; done
+    for p in $programs; do cp "$(folder_of "$triple")/$triple/release/$p" "$out/$name/$p"; done
 }
-# Two lanes with a folder each, for the compiler often works on one crate at a time here.
 one() {
     local model
     for model in f32 q8; do images_of m4-$model $HF $M4 "detector story" $(flag $model); done
@@ -34,20 +33,17 @@ one() {
 }
 two() {
     local model
-    FIRMWARE+=-2
+    # Unoptimised, for it prints four lines.
+    have defmt-print || CARGO_PROFILE_DEV_DEBUG=0 run cargo install defmt-print --locked --quiet --debug --root "$CACHE/tools"
     for model in f32 q8; do images_of a64-$model $A64 examples/firmware-aarch64 firmware-aarch64 $(flag $model); done
     # No compare-and-swap, no floating point, and every access that isn't aligned is a fault.
     BOARD=nrf51 images_of m0 $M0 $M4 "detector interrupts faults"
     BOARD=an505 images_of m33-q8 $M33 $M4 "detector story" --features q8
-    export CARGO_TARGET_THUMBV8M_MAIN_NONE_EABIHF_RUSTFLAGS=-Ctarget-cpu=cortex-m55
+    export CARGO_TARGET_THUMBV8M_MAIN_NONE_EABIHF_RUSTFLAGS=$M55_FLAGS
     BOARD=an547 images_of m55-q8 $M33 $M4 "detector story" --features q8,helium
 }
 PATH=$CACHE/tools/bin:$PATH
-have defmt-print || run cargo install defmt-print --locked --quiet --root "$CACHE/tools"
-one &
-first=$!
-two &
-wait $! && wait $first || die "not all programs build"
+in_two_lanes one two
 
 cat >"$out/table" <<'END'
 # Firmware: what runs where

@@ -8,6 +8,7 @@ use cortex_m_rt::entry;
 use dinrail::Result;
 use dinrail::cpu::Memory;
 use dinrail::gguf::File;
+use dinrail::hal::host::Heap;
 use dinrail::hal::{Backend, Device};
 use dinrail::registry::Registry;
 use firmware_cortex_m::detector::{Detector, MODEL, plan, score};
@@ -39,6 +40,10 @@ impl Backend for Named {
 
 static BACKENDS: [Named; 3] = [Named("first"), Named("second"), Named("third")];
 static TABLE: Registry<2> = Registry::new(&[]);
+
+dinrail::bare::static_arena! {
+    static HEAP: 1024;
+}
 
 #[repr(align(64))]
 struct Ram([u8; plan::ARENA + 64]);
@@ -72,8 +77,14 @@ fn main() -> ! {
     let arena = Memory::Read(&MODEL[..plan::ARENA]);
     let read_only = plan::TABLE.bind([arena, Memory::Read(MODEL)]).map(|_| ());
     good &= show("arena in flash", read_only);
+    good &= show("heap too small", HEAP.alloc(1025, 64).map(|_| ()));
+    good &= HEAP.alloc(1024, 64).is_ok();
+    // A file may begin anywhere: its header is read byte by byte.
+    let odd = &mut ram[1..1001];
+    odd.copy_from_slice(&MODEL[..1000]);
     for (what, bytes) in [
         ("file cut off", &MODEL[..1000]),
+        ("file cut off, at an odd address", &*odd),
         ("file of a big-endian machine", b"GGUF\0\0\0\x03\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
     ] {
         match File::parse(bytes) {
