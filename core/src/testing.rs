@@ -118,7 +118,8 @@ impl BufferType for ToyMemory {
         let mut bytes = vec![0xAAu8; size];
         let host = self.toy().host.then(|| core::ptr::NonNull::from(bytes.as_mut_slice()).cast());
         let p = Box::into_raw(Box::new(Mutex::new(bytes)));
-        Ok(Allocation { raw: Raw::pointer(p), host })
+        // SAFETY: the bytes don't move; they are freed with the box.
+        Ok(unsafe { Allocation::new(Raw::pointer(p)).on_host(host) })
     }
     fn free(&self, key: Key<'_>, size: usize) {
         if self.toy().budget.load(SeqCst) != usize::MAX {
@@ -160,7 +161,7 @@ impl Device for Toy {
         Some(&self.live)
     }
     fn open(&'static self, _: &Params<'_>) -> Result<Stream> {
-        Ok(Stream::new(self, self, Raw::NONE))
+        Ok(Stream::stateless(self, self))
     }
     fn buffer_type(&'static self) -> &'static dyn BufferType {
         &self.memory.toy().memory

@@ -5,7 +5,7 @@ use crate::stream::Ops;
 use crate::{Level, Services, detect, kernels};
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::host::Threads;
-use dinrail_core::hal::{self, Buffer, Caps, DeviceKind, Memory, Params, Query, Raw, Stream};
+use dinrail_core::hal::{self, Buffer, Caps, DeviceKind, Memory, Params, Query, Stream};
 
 const LEVELS: usize = Level::ALL.len();
 
@@ -100,7 +100,7 @@ impl hal::Device for Device {
         };
         let raw = match (count, threads) {
             (0, _) => return Err(Error::Invalid { what: "number of threads", value: 0 }),
-            (1, _) => return Ok(Stream::new(&self.alone[level], self, Raw::NONE)),
+            (1, _) => return Ok(Stream::stateless(&self.alone[level], self)),
             (_, Some(t)) => t.open(count)?,
             (_, None) => {
                 return Err(Error::Invalid {
@@ -109,7 +109,8 @@ impl hal::Device for Device {
                 });
             }
         };
-        Ok(Stream::new(&self.team[level], self, raw))
+        // SAFETY: `team` takes the word of a team, and closes it.
+        Ok(unsafe { Stream::new(&self.team[level], self, raw) })
     }
 
     fn buffer_type(&'static self) -> &'static dyn hal::BufferType {

@@ -66,7 +66,8 @@ impl<H: Hook> BufferType for Layer<H> {
             Ok(buffer)
         })?;
         let host = inner.host().and_then(|p| NonNull::new(p.as_ptr().wrapping_add(margin)));
-        Ok(Allocation { raw: keep(inner), host })
+        // SAFETY: a part of the inner buffer's memory, whose margins are this layer's own.
+        Ok(unsafe { Allocation::new(keep(inner)).on_host(host) })
     }
 
     fn free(&self, key: Key<'_>, size: usize) {

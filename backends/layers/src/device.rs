@@ -45,7 +45,8 @@ impl<H: Hook> Device for Layer<H> {
 
     fn open(&'static self, params: &Params<'_>) -> Result<Stream> {
         let raw = self.around(Call::new(Kind::Open), || self.device.open(params).map(keep))?;
-        Ok(Stream::new(self, self, raw))
+        // SAFETY: `keep` made the word, of a stream of the inner device.
+        Ok(unsafe { Stream::new(self, self, raw) })
     }
 
     fn buffer_type(&'static self) -> &'static dyn BufferType {

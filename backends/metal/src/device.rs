@@ -131,7 +131,8 @@ impl hal::Device for Device {
         let stream = Arc::new(Stream::new(self.attach(), self.context()?));
         lock(&self.streams).push(stream.clone());
         let raw = Raw::pointer(Arc::into_raw(stream).cast_mut());
-        Ok(hal::Stream::new(&self.ops, self, raw))
+        // SAFETY: the operations take back what was counted here.
+        Ok(unsafe { hal::Stream::new(&self.ops, self, raw) })
     }
 
     fn buffer_type(&'static self) -> &'static dyn BufferType {
@@ -151,8 +152,9 @@ impl hal::Device for Device {
         self.attach();
         // SAFETY: the buffer borrows the bytes for its life, and waits for the queue when it ends.
         let block = unsafe { Block::lend(self.context()?, bytes) }?;
-        let allocation = Allocation { raw: Piece::raw(block), host: None };
-        Ok(Buffer::adopt(&self.memory, allocation, bytes.len(), false))
+        let allocation = Allocation::new(Piece::raw(block));
+        // SAFETY: a block of this device's, for the memory that frees such; the bytes are borrowed for as long.
+        Ok(unsafe { Buffer::adopt(&self.memory, allocation, bytes.len(), false) })
     }
 
     fn supports(&self, query: &Query<'_>) -> bool {

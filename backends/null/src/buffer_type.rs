@@ -56,10 +56,10 @@ impl BufferType for Memory {
     }
 
     // Take the memory and put a pointer or an index to it into the `Raw`. `size` is never 0. Fail with
-    // `Error::OutOfMemory` and take nothing. `host` only for memory that the host may read and write.
+    // `Error::OutOfMemory` and take nothing. `Allocation::on_host` adds the address of memory that the host may read and write.
     fn alloc(&'static self, _size: usize) -> Result<Allocation> {
         self.config.count(|c| &c.alloc);
-        Ok(Allocation { raw: Raw::NONE, host: None })
+        Ok(Allocation::new(Raw::NONE))
     }
 
     // Called once for each `alloc`, with its word. Nothing that uses the memory is queued any more.

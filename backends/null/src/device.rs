@@ -63,14 +63,14 @@ impl hal::Device for Device {
         self.config.live
     }
 
-    // Open what a stream needs (queue, worker threads, working memory) and put a pointer or an index to it into the
-    // `Raw`; every function of `StreamOps` gets it back as a `Key`. Refuse parameters that you can't honour.
+    // Open what a stream needs (queue, worker threads, working memory) and put a pointer or an index to it into a
+    // `Raw` for `Stream::new`; every function of `StreamOps` gets it back as a `Key`. Refuse parameters that you can't honour.
     fn open(&'static self, params: &Params<'_>) -> Result<Stream> {
         if params.threads == Some(0) {
             return Err(Error::Invalid { what: "number of threads", value: 0 });
         }
         self.config.count(|c| &c.open);
-        Ok(Stream::new(&self.stream, self, Raw::NONE))
+        Ok(Stream::stateless(&self.stream, self))
     }
 
     // The kind of memory that kernels use unless told otherwise.

@@ -4,7 +4,7 @@ use crate::buffer_type::{self, HostMemory};
 use crate::stream::Ops;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::host::Heap;
-use dinrail_core::hal::{self, Buffer, BufferType, Caps, DeviceKind, Memory, Params, Query, Raw};
+use dinrail_core::hal::{self, Buffer, BufferType, Caps, DeviceKind, Memory, Params, Query};
 
 /// The device `Reference`.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl hal::Device for Device {
 
     fn open(&'static self, params: &Params<'_>) -> Result<hal::Stream> {
         match params.threads {
-            None | Some(1) => Ok(hal::Stream::new(&self.stream, self, Raw::NONE)),
+            None | Some(1) => Ok(hal::Stream::stateless(&self.stream, self)),
             Some(n) => Err(Error::Invalid {
                 what: "number of threads of the reference device, which has one,",
                 value: i64::try_from(n).unwrap_or(i64::MAX),

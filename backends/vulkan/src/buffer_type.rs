@@ -117,7 +117,8 @@ impl BufferType for Memory {
             e => e,
         })?;
         let host = block.mapped.filter(|_| self.is_host());
-        Ok(Allocation { raw: Piece::raw(block), host })
+        // SAFETY: the block is mapped as long as it is there, and the host zeroed or wrote it.
+        Ok(unsafe { Allocation::new(Piece::raw(block)).on_host(host) })
     }
 
     fn free(&self, key: Key<'_>, _size: usize) {

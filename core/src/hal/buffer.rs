@@ -120,7 +120,11 @@ impl<'m> Buffer<'m> {
 
     /// What [`Device::buffer_from_host`](super::Device::buffer_from_host) made of memory that the caller lent; freed
     /// through its type when dropped. For backends.
-    pub fn adopt(
+    ///
+    /// # Safety
+    /// * `ty` takes the allocation for one of its own, of `size` bytes, and nobody else frees it.
+    /// * What it is made of stays there for `'m`.
+    pub unsafe fn adopt(
         ty: &'static dyn BufferType,
         allocation: Allocation,
         size: usize,

@@ -8,10 +8,25 @@ use core::ptr::NonNull;
 /// What [`BufferType::alloc`] returns.
 #[derive(Debug)]
 pub struct Allocation {
-    /// The backend's word for it.
-    pub raw: Raw,
-    /// First byte, where the host can read and write it directly.
-    pub host: Option<NonNull<u8>>,
+    pub(super) raw: Raw,
+    pub(super) host: Option<NonNull<u8>>,
+}
+
+impl Allocation {
+    /// Memory that the host reaches by way of its device only. `raw` is the backend's word for it.
+    pub const fn new(raw: Raw) -> Self {
+        Self { raw, host: None }
+    }
+
+    /// The same memory, where the host may read and write it from `first` on; `None` for none.
+    ///
+    /// # Safety
+    /// * From `first` on there are as many bytes as were asked for, all of them initialised, until the memory is freed.
+    /// * Nobody else uses them meanwhile, but for what the device was told to do.
+    #[allow(unsafe_code)]
+    pub const unsafe fn on_host(self, first: Option<NonNull<u8>>) -> Self {
+        Self { raw: self.raw, host: first }
+    }
 }
 
 /// A tensor's place inside one buffer.

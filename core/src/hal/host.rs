@@ -8,7 +8,11 @@ use crate::error::Result;
 use core::ptr::NonNull;
 
 /// A source of host memory.
-pub trait Heap: Sync {
+///
+/// # Safety
+/// What [`alloc`](Self::alloc) returns is as it says, and nobody else's until it is freed: safe code uses it.
+#[allow(unsafe_code)]
+pub unsafe trait Heap: Sync {
     /// `bytes` bytes at an address that is a multiple of `align` (a power of two). `bytes` is never 0.
     ///
     /// # Implementors
@@ -93,13 +97,22 @@ impl core::fmt::Debug for Worker<'_> {
 }
 
 /// Where the workers of a team meet.
-pub trait Barrier: Sync {
+///
+/// # Safety
+/// [`wait`](Self::wait) does what it says: what workers write at the same time without a lock depends on it.
+#[allow(unsafe_code)]
+pub unsafe trait Barrier: Sync {
     /// Returns when every worker of the team has called it. A full memory barrier.
     fn wait(&self);
 }
 
 /// A source of worker threads.
-pub trait Threads: Sync {
+///
+/// # Safety
+/// [`run`](Self::run) gives each worker an index of its own, the same count and a barrier of just these workers, and nobody
+/// uses `job` after its return: workers write to one result without a lock.
+#[allow(unsafe_code)]
+pub unsafe trait Threads: Sync {
     /// How many threads a team should have here: what affinity mask and quota allow, at least 1.
     fn default_count(&self) -> usize;
 

@@ -71,7 +71,8 @@ impl BufferType for HostMemory {
     fn alloc(&'static self, size: usize) -> Result<Allocation> {
         let heap = self.heap.ok_or(Error::OutOfMemory { requested: size, available: 0 })?;
         let ptr = heap.alloc(size, ALIGN)?;
-        Ok(Allocation { raw: Raw::pointer(ptr.as_ptr()), host: Some(ptr) })
+        // SAFETY: heaps promise it.
+        Ok(unsafe { Allocation::new(Raw::pointer(ptr.as_ptr())).on_host(Some(ptr)) })
     }
 
     fn free(&self, key: Key<'_>, size: usize) {
@@ -138,7 +139,8 @@ mod tests {
 
     struct Counting(AtomicUsize);
 
-    impl Heap for Counting {
+    // SAFETY: the system's own memory, zeroed.
+    unsafe impl Heap for Counting {
         fn alloc(&self, bytes: usize, align: usize) -> Result<NonNull<u8>> {
             let none = Error::OutOfMemory { requested: bytes, available: usize::MAX };
             if bytes > 1 << 20 {

@@ -244,7 +244,20 @@ pub struct Stream {
 
 impl Stream {
     /// For backends: the handle for a stream that [`Device::open`] made.
-    pub fn new(ops: &'static dyn StreamOps, device: &'static dyn Device, raw: Raw) -> Self {
+    ///
+    /// # Safety
+    /// `ops` takes `raw` for a word of its own, and frees what it stands for once, at the handle's end.
+    #[allow(unsafe_code)] // As `key_for`.
+    pub unsafe fn new(ops: &'static dyn StreamOps, device: &'static dyn Device, raw: Raw) -> Self {
+        Self::of(ops, device, raw)
+    }
+
+    /// For backends: the handle for a stream that needs no state of its own. Its word is [`Raw::NONE`].
+    pub fn stateless(ops: &'static dyn StreamOps, device: &'static dyn Device) -> Self {
+        Self::of(ops, device, Raw::NONE)
+    }
+
+    fn of(ops: &'static dyn StreamOps, device: &'static dyn Device, raw: Raw) -> Self {
         if let Some(live) = device.live() {
             live.streams.add();
         }

@@ -205,7 +205,7 @@ impl BufferType for LateMemory {
     fn alloc(&'static self, size: usize) -> Result<Allocation> {
         of(&self.0).living.fetch_add(1, SeqCst);
         let p = Box::into_raw(Box::new(Mutex::new(vec![0xAAu8; size])));
-        Ok(Allocation { raw: Raw::pointer(p), host: None })
+        Ok(Allocation::new(Raw::pointer(p)))
     }
     fn free(&self, key: Key<'_>, _: usize) {
         of(&self.0).drain();
@@ -241,7 +241,7 @@ impl Device for Late {
         self.caps
     }
     fn open(&'static self, _: &Params<'_>) -> Result<Stream> {
-        Ok(Stream::new(self, self, Raw::NONE))
+        Ok(Stream::stateless(self, self))
     }
     fn buffer_type(&'static self) -> &'static dyn BufferType {
         &self.memory

@@ -131,7 +131,8 @@ impl Arena {
     }
 }
 
-impl Heap for Arena {
+// SAFETY: each piece is the caller's alone until it is freed, and its bytes are set.
+unsafe impl Heap for Arena {
     fn alloc(&self, bytes: usize, align: usize) -> Result<NonNull<u8>> {
         let need = bytes.div_ceil(ALIGN);
         let place = |state: State| {

@@ -16,7 +16,7 @@ use dinrail::Error;
 use dinrail::graph::{MAX_SRC, Node, NodeId};
 use dinrail::hal::{
     Backend, Buffer, BufferType, Caps, Device, DeviceKind, HostMemory, Key, Live, Memory, Params,
-    Query, Raw, Stream, StreamOps, host,
+    Query, Stream, StreamOps, host,
 };
 use dinrail::op::{GluKind, Op, RopeMode, Unary};
 use dinrail::program::Program;
@@ -228,7 +228,7 @@ impl Device for Driver {
 
     fn open(&'static self, params: &Params<'_>) -> Result<Stream, Error> {
         match params.threads {
-            None | Some(1) => Ok(Stream::new(self, self, Raw::NONE)),
+            None | Some(1) => Ok(Stream::stateless(self, self)),
             Some(n) => {
                 let value = i64::try_from(n).unwrap_or(i64::MAX);
                 Err(Error::Invalid { what: "number of threads of a driver", value })

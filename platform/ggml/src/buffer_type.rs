@@ -164,7 +164,8 @@ impl BufferType {
     /// The handle's own words for a buffer that the library gave.
     pub(crate) fn allocation(&self, state: Box<State>) -> Allocation {
         let host = if self.host.load(Ordering::Relaxed) { NonNull::new(state.base) } else { None };
-        Allocation { raw: Raw::pointer(Box::into_raw(state)), host }
+        // SAFETY: the library says that the host may use it, and keeps it until the buffer is freed.
+        unsafe { Allocation::new(Raw::pointer(Box::into_raw(state))).on_host(host) }
     }
 
     fn state<'a>(&self, key: Key<'a>) -> &'a State {

@@ -289,7 +289,8 @@ impl hal::Device for Device {
             }
         }
         let raw = Raw::pointer(Box::into_raw(state));
-        Ok(Stream::new(self, self, raw))
+        // SAFETY: this device takes the word for a boxed state, and drops it.
+        Ok(unsafe { Stream::new(self, self, raw) })
     }
 
     fn buffer_type(&self) -> &'static dyn hal::BufferType {
@@ -324,7 +325,8 @@ impl hal::Device for Device {
         });
         let (state, ty) = made?;
         let ty = self.keep(Role::Lent, ty);
-        Ok(Buffer::adopt(ty, ty.allocation(state), bytes.len(), false))
+        // SAFETY: the type takes its own word back, and the bytes are borrowed for as long.
+        Ok(unsafe { Buffer::adopt(ty, ty.allocation(state), bytes.len(), false) })
     }
 
     fn supports(&self, query: &Query<'_>) -> bool {

@@ -56,7 +56,8 @@ fn out_of_memory(requested: usize) -> Error {
     Error::OutOfMemory { requested, available }
 }
 
-impl host::Heap for Heap {
+// SAFETY: each piece is the caller's alone until it is freed, and its bytes are set.
+unsafe impl host::Heap for Heap {
     fn alloc(&self, bytes: usize, align: usize) -> Result<NonNull<u8>> {
         let layout = Self::layout(bytes, align).ok_or_else(|| out_of_memory(bytes))?;
         if bytes >= LARGE {

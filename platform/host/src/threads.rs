@@ -36,7 +36,8 @@ fn team(key: Key<'_>) -> *const Team {
     key.pointer()
 }
 
-impl host::Threads for Threads {
+// SAFETY: `run` hands out each index once, and waits for all workers.
+unsafe impl host::Threads for Threads {
     fn default_count(&self) -> usize {
         cores::usable().min(MAX_THREADS)
     }

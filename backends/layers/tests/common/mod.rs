@@ -24,7 +24,8 @@ impl Counting {
     }
 }
 
-impl Heap for Counting {
+// SAFETY: each piece is the caller's alone until it is freed, and its bytes are set.
+unsafe impl Heap for Counting {
     fn alloc(&self, bytes: usize, align: usize) -> Result<NonNull<u8>> {
         let none = Error::OutOfMemory { requested: bytes, available: usize::MAX };
         let layout = Layout::from_size_align(bytes, align).map_err(|_| none)?;

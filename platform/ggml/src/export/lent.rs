@@ -11,6 +11,8 @@ pub(crate) static LENT: HostMemory = HostMemory::new("lent", None);
 /// # Safety
 /// * `base` is valid for reads and writes of `size` bytes while the handle is used.
 pub(crate) unsafe fn lend(base: NonNull<u8>, size: usize) -> Buffer<'static> {
-    let allocation = Allocation { raw: Raw::pointer(base.as_ptr()), host: Some(base) };
-    Buffer::adopt(&LENT, allocation, size, true)
+    // SAFETY: the caller promises it.
+    let allocation = unsafe { Allocation::new(Raw::pointer(base.as_ptr())).on_host(Some(base)) };
+    // SAFETY: this kind of memory has no heap to give anything back to.
+    unsafe { Buffer::adopt(&LENT, allocation, size, true) }
 }

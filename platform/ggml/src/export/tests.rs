@@ -24,7 +24,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 struct SystemHeap;
 
-impl hal::host::Heap for SystemHeap {
+// SAFETY: each piece is the caller's alone until it is freed, and its bytes are set.
+unsafe impl hal::host::Heap for SystemHeap {
     fn alloc(&self, bytes: usize, align: usize) -> Result<core::ptr::NonNull<u8>> {
         let none = Error::OutOfMemory { requested: bytes, available: usize::MAX };
         let layout = core::alloc::Layout::from_size_align(bytes, align).map_err(|_| none)?;

@@ -108,7 +108,8 @@ impl Tensor {
 
 struct Team(std::sync::Barrier);
 
-impl Barrier for Team {
+// SAFETY: the standard library's.
+unsafe impl Barrier for Team {
     fn wait(&self) {
         self.0.wait();
     }

@@ -131,7 +131,8 @@ unsafe impl Send for Shared<'_> {}
 
 struct Meet(std::sync::Barrier);
 
-impl Barrier for Meet {
+// SAFETY: the standard library's.
+unsafe impl Barrier for Meet {
     fn wait(&self) {
         self.0.wait();
     }
