@@ -29,10 +29,10 @@ impl Piece {
     }
 
     /// What launches need to know.
-    pub fn room(&self) -> Room<&Self> {
+    pub fn room(&self) -> Room<Option<&Self>> {
         let id = Retained::as_ptr(self.block.buffer()).cast::<()>().addr() as u64;
         let (skip, size) = (self.block.skip as u64, self.block.buffer().length() as u64);
-        Room { handle: self, id, skip, size }
+        Room { handle: Some(self), id, skip, size }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::msl;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::graph::{Node, NodeId};
 use dinrail_core::program::Program;
-use dinrail_wgsl::{Args, BINDINGS, Hazards, Job, Range};
+use dinrail_wgsl::{Args, BINDINGS, Bound, Hazards, Job, Range};
 use objc2::rc::Retained;
 use objc2::runtime::ProtocolObject;
 use objc2_metal::{
@@ -67,20 +67,23 @@ impl Step {
         node: &Node,
     ) -> Result<Option<Self>> {
         let room = |b| piece(b, context).map(Piece::room);
-        let Some(job) = Job::new(program, id, node, &context.limits, room)? else {
+        let mut job = Job::default();
+        if !job.fill(program, id, node, &context.limits, room)? {
             return Ok(None);
-        };
+        }
         let mut ranges = [Range { buffer: 0, start: 0, end: 0 }; BINDINGS];
         let touched = job.writes().iter().chain(job.reads());
         ranges.iter_mut().zip(touched).for_each(|(r, t)| *r = *t);
-        let held =
-            |b: &dinrail_wgsl::Bound<&Piece>| (b.handle.block.buffer().clone(), b.offset as usize);
+        let held = |b: &Bound<Option<&Piece>>| {
+            b.handle.map(|piece| (piece.block.buffer().clone(), b.offset as usize))
+        };
+        let bindings = job.bound().iter().map(held).collect::<Option<_>>();
         Ok(Some(Self {
             pipeline: context.pipeline(job.launch.kernel)?,
             groups: job.launch.groups,
             threads: job.launch.kernel().family.workgroup(),
             args: job.launch.args,
-            bindings: job.bound().iter().map(held).collect(),
+            bindings: bindings.ok_or(Error::NotFound)?,
             ranges,
         }))
     }

@@ -6,6 +6,7 @@
 
 use ash::vk;
 use dinrail_core::error::{Error, Result};
+use dinrail_wgsl::BINDINGS;
 
 /// An error of a Vulkan call.
 pub fn error(call: &'static str, code: vk::Result) -> Error {
@@ -62,6 +63,8 @@ pub struct Api {
     device: ash::Device,
     /// Of the extension for host memory, where it is there.
     host: Option<ash::ext::external_memory_host::Device>,
+    /// Of the extension for barriers, where it is there.
+    barriers: Option<ash::khr::synchronization2::Device>,
     /// Lets calls fail.
     pub gate: Gate,
 }
@@ -182,28 +185,61 @@ infallible! {
     /// Binds a descriptor set.
     bind_set(commands: vk::CommandBuffer, layout: vk::PipelineLayout, set: vk::DescriptorSet)
         = cmd_bind_descriptor_sets(commands, vk::PipelineBindPoint::COMPUTE, layout, 0, &[set], &[]);
-    /// Launches workgroups.
-    dispatch(commands: vk::CommandBuffer, x: u32, y: u32) = cmd_dispatch(commands, x, y, 1);
+    /// Launches workgroups whose third number is `z`.
+    dispatch(commands: vk::CommandBuffer, groups: [u32; 2], z: u32)
+        = cmd_dispatch_base(commands, 0, 0, z, groups[0], groups[1], 1);
     /// Copies between buffers.
     copy_buffer(commands: vk::CommandBuffer, source: vk::Buffer, target: vk::Buffer, regions: &[vk::BufferCopy])
         = cmd_copy_buffer(commands, source, target, regions);
     /// Fills whole words of a buffer.
     fill_buffer(commands: vk::CommandBuffer, buffer: vk::Buffer, offset: u64, size: u64, word: u32)
         = cmd_fill_buffer(commands, buffer, offset, size, word);
-    /// A barrier for all memory.
-    barrier(commands: vk::CommandBuffer, source: vk::PipelineStageFlags, target: vk::PipelineStageFlags,
-            memory: vk::MemoryBarrier<'_>)
-        = cmd_pipeline_barrier(commands, source, target, vk::DependencyFlags::empty(), &[memory], &[], &[]);
     /// Gives the device back.
     destroy_device() = destroy_device(None);
 }
 
 impl Api {
     /// The functions of `device`.
-    pub fn new(instance: &ash::Instance, device: ash::Device, host_memory: bool) -> Self {
+    pub fn new(
+        instance: &ash::Instance,
+        device: ash::Device,
+        host_memory: bool,
+        barriers: bool,
+    ) -> Self {
         let host =
             host_memory.then(|| ash::ext::external_memory_host::Device::new(instance, &device));
-        Self { device, host, gate: Gate::default() }
+        let barriers = barriers.then(|| ash::khr::synchronization2::Device::new(instance, &device));
+        Self { device, host, barriers, gate: Gate::default() }
+    }
+
+    /// A barrier for all memory. The newer function is what drivers make of the older one: calling it saves that.
+    pub fn barrier(
+        &self,
+        commands: vk::CommandBuffer,
+        [source, target]: [vk::PipelineStageFlags; 2],
+        [written, used]: [vk::AccessFlags; 2],
+    ) {
+        let Some(newer) = &self.barriers else {
+            let memory =
+                [vk::MemoryBarrier::default().src_access_mask(written).dst_access_mask(used)];
+            let none = vk::DependencyFlags::empty();
+            // SAFETY: the module's documentation says what callers keep.
+            return unsafe {
+                self.device.cmd_pipeline_barrier(commands, source, target, none, &memory, &[], &[])
+            };
+        };
+        // The older bits have the same values among the newer.
+        let stage =
+            |s: vk::PipelineStageFlags| vk::PipelineStageFlags2::from_raw(s.as_raw().into());
+        let access = |a: vk::AccessFlags| vk::AccessFlags2::from_raw(a.as_raw().into());
+        let memory = [vk::MemoryBarrier2::default()
+            .src_stage_mask(stage(source))
+            .src_access_mask(access(written))
+            .dst_stage_mask(stage(target))
+            .dst_access_mask(access(used))];
+        let info = vk::DependencyInfo::default().memory_barriers(&memory);
+        // SAFETY: as above; the device was made with the extension and its feature.
+        unsafe { newer.cmd_pipeline_barrier2(commands, &info) }
     }
 
     /// A queue of the family.
@@ -232,14 +268,14 @@ impl Api {
         made.first().copied().ok_or_else(|| error(CALL, vk::Result::ERROR_UNKNOWN))
     }
 
-    /// Writes the first `infos.len()` storage descriptors of a set through a template made for that number.
+    /// Writes the storage descriptors of a set through the template that is made for them.
     pub fn update_set(
         &self,
         set: vk::DescriptorSet,
         template: vk::DescriptorUpdateTemplate,
-        infos: &[vk::DescriptorBufferInfo],
+        infos: &[vk::DescriptorBufferInfo; BINDINGS],
     ) {
-        // SAFETY: the template reads `infos.len()` structures one after the other, which outlive the call.
+        // SAFETY: the template reads `BINDINGS` structures one after the other, which outlive the call.
         unsafe {
             self.device.update_descriptor_set_with_template(set, template, infos.as_ptr().cast())
         }

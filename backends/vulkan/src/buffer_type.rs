@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::device::Device;
 use crate::memory::{Block, Place};
-use ash::vk::{self, Handle};
+use ash::vk;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::{self, Allocation, Buffer, BufferType, Key, Raw, Rows, Span};
 use dinrail_core::tensor::{DType, Desc};
@@ -35,13 +35,13 @@ impl Piece {
     /// What launches need to know.
     pub fn room(&self) -> Room<vk::Buffer> {
         let Block { buffer, size, skip, .. } = self.block;
-        Room { handle: buffer, id: buffer.as_raw(), skip, size }
+        Room { handle: buffer, id: self.serial, skip, size }
     }
 
     /// Bytes of the buffer, for hazards.
     pub fn range(&self, offset: u64, len: u64) -> Range {
         let start = self.block.skip + offset;
-        Range { buffer: self.block.buffer.as_raw(), start, end: start + len }
+        Range { buffer: self.serial, start, end: start + len }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::transfer::Transfer;
 use ash::vk;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::BufferType;
-use dinrail_wgsl::{Args, BINDINGS, Family, Features, KERNELS, Limits};
+use dinrail_wgsl::{BINDINGS, Family, Features, KERNELS, Limits};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -34,8 +34,8 @@ pub struct Context {
     set_layout: vk::DescriptorSetLayout,
     layout: vk::PipelineLayout,
     cache: vk::PipelineCache,
-    /// Templates that write the result and `i` sources.
-    templates: [vk::DescriptorUpdateTemplate; BINDINGS],
+    /// Writes all bindings but the arguments.
+    template: vk::DescriptorUpdateTemplate,
     /// Pipelines by number of the kernel; 0 for those that aren't made yet.
     pipelines: Box<[AtomicU64]>,
     making: Mutex<()>,
@@ -64,6 +64,9 @@ impl Context {
         if host {
             extensions.push(vk::EXT_EXTERNAL_MEMORY_HOST_NAME.as_ptr());
         }
+        if physical.barriers {
+            extensions.push(vk::KHR_SYNCHRONIZATION2_NAME.as_ptr());
+        }
         if physical.budget {
             extensions.push(vk::EXT_MEMORY_BUDGET_NAME.as_ptr());
         }
@@ -77,19 +80,24 @@ impl Context {
             .uniform_and_storage_buffer16_bit_access(halfs);
         let mut timeline =
             vk::PhysicalDeviceTimelineSemaphoreFeatures::default().timeline_semaphore(true);
+        let mut barriers =
+            vk::PhysicalDeviceSynchronization2Features::default().synchronization2(true);
         let queues = [vk::DeviceQueueCreateInfo::default()
             .queue_family_index(physical.family)
             .queue_priorities(&[1.0])];
-        let info = vk::DeviceCreateInfo::default()
+        let mut info = vk::DeviceCreateInfo::default()
             .queue_create_infos(&queues)
             .enabled_extension_names(&extensions)
             .push_next(&mut f16)
             .push_next(&mut storage)
             .push_next(&mut timeline);
+        if physical.barriers {
+            info = info.push_next(&mut barriers);
+        }
         // SAFETY: handle, extensions and features are what this device of this instance offered.
         let device = unsafe { instance.api.create_device(physical.handle, &info, None) };
         let device = device.map_err(|e| crate::api::error("vkCreateDevice", e))?;
-        let api = Api::new(&instance.api, device, host);
+        let api = Api::new(&instance.api, device, host, physical.barriers);
         let queue = api.queue(physical.family);
         let mut this = Self {
             api,
@@ -102,7 +110,7 @@ impl Context {
             set_layout: vk::DescriptorSetLayout::null(),
             layout: vk::PipelineLayout::null(),
             cache: vk::PipelineCache::null(),
-            templates: [vk::DescriptorUpdateTemplate::null(); BINDINGS],
+            template: vk::DescriptorUpdateTemplate::null(),
             pipelines: KERNELS.iter().map(|_| AtomicU64::new(0)).collect(),
             making: Mutex::new(()),
             transfer: Mutex::new(Transfer::default()),
@@ -140,21 +148,19 @@ impl Context {
         let info = vk::PipelineLayoutCreateInfo::default().set_layouts(&layouts);
         self.layout = self.api.create_pipeline_layout(&info)?;
         self.cache = self.api.create_pipeline_cache(&vk::PipelineCacheCreateInfo::default())?;
-        for (i, t) in self.templates.iter_mut().enumerate() {
-            // Consecutive bindings of one type are written as if they were an array.
-            let entries = [vk::DescriptorUpdateTemplateEntry::default()
-                .dst_binding(1)
-                .descriptor_count(i as u32 + 1)
-                .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
-                .stride(size_of::<vk::DescriptorBufferInfo>())];
-            let info = vk::DescriptorUpdateTemplateCreateInfo::default()
-                .descriptor_update_entries(&entries)
-                .template_type(vk::DescriptorUpdateTemplateType::DESCRIPTOR_SET)
-                .descriptor_set_layout(self.set_layout)
-                .pipeline_bind_point(vk::PipelineBindPoint::COMPUTE)
-                .pipeline_layout(self.layout);
-            *t = self.api.create_template(&info)?;
-        }
+        // Consecutive bindings of one type are written as if they were an array.
+        let entries = [vk::DescriptorUpdateTemplateEntry::default()
+            .dst_binding(1)
+            .descriptor_count(BINDINGS as u32)
+            .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
+            .stride(size_of::<vk::DescriptorBufferInfo>())];
+        let info = vk::DescriptorUpdateTemplateCreateInfo::default()
+            .descriptor_update_entries(&entries)
+            .template_type(vk::DescriptorUpdateTemplateType::DESCRIPTOR_SET)
+            .descriptor_set_layout(self.set_layout)
+            .pipeline_bind_point(vk::PipelineBindPoint::COMPUTE)
+            .pipeline_layout(self.layout);
+        self.template = self.api.create_template(&info)?;
         Ok(())
     }
 
@@ -167,12 +173,6 @@ impl Context {
         }
     }
 
-    /// Distance of arguments that lie one after the other.
-    pub fn arguments_stride(&self) -> u64 {
-        let align = self.physical.uniform_alignment.max(self.limits.alignment as u64);
-        (Args::BYTES as u64).next_multiple_of(align)
-    }
-
     /// The layout of every descriptor set.
     pub fn set_layout(&self) -> vk::DescriptorSetLayout {
         self.set_layout
@@ -183,9 +183,9 @@ impl Context {
         self.layout
     }
 
-    /// The template that writes the result and `sources` sources.
-    pub fn template(&self, sources: usize) -> vk::DescriptorUpdateTemplate {
-        self.templates.get(sources).copied().unwrap_or_default()
+    /// The template that writes all bindings but the arguments.
+    pub fn template(&self) -> vk::DescriptorUpdateTemplate {
+        self.template
     }
 
     /// A kernel's pipeline, made when it is first needed.
@@ -210,7 +210,10 @@ impl Context {
             .stage(vk::ShaderStageFlags::COMPUTE)
             .module(shader)
             .name(c"main");
-        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(self.layout);
+        let info = vk::ComputePipelineCreateInfo::default()
+            .flags(vk::PipelineCreateFlags::DISPATCH_BASE)
+            .stage(stage)
+            .layout(self.layout);
         let made = self.api.create_pipeline(self.cache, info);
         self.api.destroy_shader(shader);
         let made = made?;
@@ -275,7 +278,7 @@ impl Drop for Context {
         for p in &self.pipelines {
             self.api.destroy_pipeline(vk::Pipeline::from_raw(p.load(Ordering::Acquire)));
         }
-        self.templates.iter().for_each(|t| self.api.destroy_template(*t));
+        self.api.destroy_template(self.template);
         self.api.destroy_pipeline_cache(self.cache);
         self.api.destroy_pipeline_layout(self.layout);
         self.api.destroy_set_layout(self.set_layout);

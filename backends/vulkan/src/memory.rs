@@ -12,6 +12,8 @@ pub enum Place {
     Device,
     /// In host memory that the device reaches, always mapped.
     Host,
+    /// Written by the host and read by kernels: device memory that the host reaches, where there is some. Always mapped.
+    Shared,
 }
 
 /// Readable and writable bytes behind every tensor, so that kernels may read whole words over its end.
@@ -107,9 +109,10 @@ impl Context {
     pub fn take(&self, size: u64, place: Place) -> Result<Block> {
         use vk::MemoryPropertyFlags as F;
         let host = F::HOST_VISIBLE | F::HOST_COHERENT;
-        let map = place == Place::Host || self.map;
+        let map = place != Place::Device || self.map;
         let wishes: &[F] = match place {
             Place::Host => &[host.union_with(F::HOST_CACHED), host],
+            Place::Shared => &[host.union_with(F::DEVICE_LOCAL), host],
             Place::Device if map => &[host.union_with(F::DEVICE_LOCAL), host],
             Place::Device => &[F::DEVICE_LOCAL, F::empty()],
         };

@@ -28,10 +28,10 @@ pub struct Physical {
     pub memory: vk::PhysicalDeviceMemoryProperties,
     /// Largest piece of memory.
     pub max_allocation: u64,
-    /// Alignment of uniforms.
-    pub uniform_alignment: u64,
     /// Alignment of host memory that can be used as it is; 0 where none can.
     pub host_alignment: usize,
+    /// Whether there is the newer function for barriers.
+    pub barriers: bool,
     /// Whether free memory can be asked for.
     pub budget: bool,
     /// Whether it is a subset of Vulkan on top of another interface.
@@ -91,10 +91,14 @@ impl Physical {
         let mut f16 = vk::PhysicalDeviceShaderFloat16Int8Features::default();
         let mut storage = vk::PhysicalDevice16BitStorageFeatures::default();
         let mut timeline = vk::PhysicalDeviceTimelineSemaphoreFeatures::default();
+        let mut barriers = vk::PhysicalDeviceSynchronization2Features::default();
         let mut features = vk::PhysicalDeviceFeatures2::default()
             .push_next(&mut f16)
             .push_next(&mut storage)
             .push_next(&mut timeline);
+        if has(vk::KHR_SYNCHRONIZATION2_NAME) {
+            features = features.push_next(&mut barriers);
+        }
         // SAFETY: as above.
         unsafe { instance.get_physical_device_features2(handle, &mut features) };
         if timeline.timeline_semaphore == vk::FALSE {
@@ -150,12 +154,12 @@ impl Physical {
             family: family as u32,
             memory,
             max_allocation: sizes.max_memory_allocation_size,
-            uniform_alignment: base.limits.min_uniform_buffer_offset_alignment.max(16),
             host_alignment: if has_host {
                 host.min_imported_host_pointer_alignment as usize
             } else {
                 0
             },
+            barriers: barriers.synchronization2 == vk::TRUE,
             budget: has(vk::EXT_MEMORY_BUDGET_NAME),
             subset: has(vk::KHR_PORTABILITY_SUBSET_NAME),
         })

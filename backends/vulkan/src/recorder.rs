@@ -8,10 +8,13 @@ use ash::vk;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::graph::{Node, NodeId};
 use dinrail_core::program::Program;
-use dinrail_wgsl::{Args, BINDINGS, Hazards, Job, Range};
+use dinrail_wgsl::{Args, BINDINGS, Bound, Hazards, Job, LAUNCHES as SHEET, Range};
 
-/// Launches that one command buffer has room for.
-pub const LAUNCHES: usize = 128;
+/// Launches that one command buffer has room for: two sheets of arguments.
+pub const LAUNCHES: usize = 2 * SHEET;
+
+/// What the bindings behind the arguments are bound to.
+type Bindings = [Bound<vk::Buffer>; BINDINGS];
 
 /// Staging memory that is kept for small transfers.
 const SMALL: u64 = 64 << 10;
@@ -28,6 +31,9 @@ struct Fetch {
 // SAFETY: the address is that of memory which the caller of an asynchronous copy lends until it synchronises.
 unsafe impl Send for Fetch {}
 
+// One bit for each set of a sheet.
+const _: () = assert!(SHEET == u64::BITS as usize);
+
 /// A command buffer in the making, submitted, or ready to be used again. Given back when dropped; whoever drops it has
 /// seen to it that the queue is done with it.
 pub struct Recorder {
@@ -35,14 +41,20 @@ pub struct Recorder {
     pool: vk::CommandPool,
     commands: vk::CommandBuffer,
     sets_pool: vk::DescriptorPool,
-    sets: Vec<vk::DescriptorSet>,
+    /// Descriptor sets, and what they were last written for: as many for each sheet of arguments as it has launches. They
+    /// stay as they are when commands are recorded anew.
+    sets: Vec<(vk::DescriptorSet, Bindings)>,
+    /// Which of the sheet's sets the commands use, as bits.
+    taken: u64,
     args: Option<Block>,
-    /// Distance of arguments.
-    stride: u64,
     used: usize,
+    /// The launch being recorded.
+    job: Job<vk::Buffer>,
     hazards: Hazards,
     /// The pipeline that is bound.
-    bound: vk::Pipeline,
+    pipeline: vk::Pipeline,
+    /// The descriptor set that is bound.
+    set: Option<usize>,
     open: bool,
     /// To be submitted many times.
     again: bool,
@@ -64,18 +76,19 @@ struct Staged {
 impl Recorder {
     /// A new one; for commands that are submitted once, or `again` and again.
     pub fn new(context: &'static Context, again: bool) -> Result<Self> {
-        let stride = context.arguments_stride();
         let mut this = Self {
             context,
             pool: vk::CommandPool::null(),
             commands: vk::CommandBuffer::null(),
             sets_pool: vk::DescriptorPool::null(),
             sets: Vec::new(),
+            taken: 0,
             args: None,
-            stride,
             used: 0,
+            job: Job::default(),
             hazards: Hazards::default(),
-            bound: vk::Pipeline::null(),
+            pipeline: vk::Pipeline::null(),
+            set: None,
             open: false,
             again,
             small: None,
@@ -103,20 +116,23 @@ impl Recorder {
         let info = vk::DescriptorSetAllocateInfo::default()
             .descriptor_pool(this.sets_pool)
             .set_layouts(&layouts);
-        this.sets = api.allocate_sets(&info)?;
-        let args = context.take(stride * LAUNCHES as u64, Place::Host)?;
-        let infos: Vec<_> = (0..LAUNCHES as u64)
+        let sets = api.allocate_sets(&info)?;
+        let sheet = (SHEET * Args::BYTES) as u64;
+        let size = sheet * (LAUNCHES / SHEET) as u64;
+        let near = context.take(size, Place::Shared);
+        let args = near.or_else(|_| context.take(size, Place::Host))?;
+        let infos: Vec<_> = (0..sets.len())
             .map(|i| {
+                let offset = (i / SHEET) as u64 * sheet;
                 [vk::DescriptorBufferInfo::default()
                     .buffer(args.buffer)
-                    .offset(i * stride)
-                    .range(Args::BYTES as u64)]
+                    .offset(offset)
+                    .range(sheet)]
             })
             .collect();
         this.args = Some(args);
         // Arguments never move, so their descriptors are written once.
-        let writes: Vec<_> = this
-            .sets
+        let writes: Vec<_> = sets
             .iter()
             .zip(&infos)
             .map(|(set, info)| {
@@ -128,6 +144,7 @@ impl Recorder {
             })
             .collect();
         api.update_sets(&writes);
+        this.sets = sets.into_iter().map(|set| (set, Bindings::default())).collect();
         Ok(this)
     }
 
@@ -156,7 +173,7 @@ impl Recorder {
             .api
             .begin(self.commands, &vk::CommandBufferBeginInfo::default().flags(flags))?;
         barrier_before(self.context, self.commands);
-        self.bound = vk::Pipeline::null();
+        (self.pipeline, self.set) = (vk::Pipeline::null(), None);
         self.open = true;
         Ok(())
     }
@@ -174,6 +191,7 @@ impl Recorder {
     /// Makes it ready to be recorded again, after what it held was done or given up.
     pub fn clear(&mut self) {
         self.used = 0;
+        self.taken = 0;
         self.small_used = 0;
         self.open = false;
         self.hazards.clear();
@@ -207,33 +225,57 @@ impl Recorder {
     pub fn node(&mut self, program: &Program<'_>, id: NodeId, node: &Node) -> Result<()> {
         let context = self.context;
         let room = |b| buffer_type::piece(b, context).map(Piece::room);
-        let Some(job) = Job::new(program, id, node, &context.limits, room)? else {
+        if !self.job.fill(program, id, node, &context.limits, room)? {
             return Ok(());
-        };
-        let pipeline = context.pipeline(job.launch.kernel)?;
-        self.begin()?;
-        self.order(job.reads(), job.writes());
-        let mut infos = [vk::DescriptorBufferInfo::default(); BINDINGS];
-        let bound = job.bound();
-        for (info, b) in infos.iter_mut().zip(bound) {
-            *info = vk::DescriptorBufferInfo { buffer: b.handle, offset: b.offset, range: b.len };
         }
-        let set = self.sets.get(self.used).copied().ok_or(Error::NotFound)?;
-        let at = self.used as u64 * self.stride;
-        if !self.args.as_ref().is_some_and(|a| a.write(at, &job.launch.args.bytes())) {
+        let pipeline = context.pipeline(self.job.launch.kernel)?;
+        self.begin()?;
+        let (api, commands) = (&context.api, self.commands);
+        if self.hazards.meets(self.job.reads(), self.job.writes()) {
+            barrier_before(context, commands);
+        }
+        let at = (self.used * Args::BYTES) as u64;
+        if !self.args.as_ref().is_some_and(|a| a.write(at, &self.job.launch.args.bytes())) {
             return Err(Error::NotHost);
         }
-        let api = &context.api;
-        let infos = infos.get(..bound.len()).unwrap_or(&infos);
-        api.update_set(set, context.template(infos.len() - 1), infos);
-        if self.bound != pipeline {
-            api.bind_pipeline(self.commands, pipeline);
-            self.bound = pipeline;
+        if self.pipeline != pipeline {
+            api.bind_pipeline(commands, pipeline);
+            self.pipeline = pipeline;
         }
-        api.bind_set(self.commands, context.layout(), set);
-        let [x, y] = job.launch.groups;
-        api.dispatch(self.commands, x, y);
+        self.bind()?;
+        api.dispatch(commands, self.job.launch.groups, (self.used % SHEET) as u32);
         self.used += 1;
+        Ok(())
+    }
+
+    /// Binds what the launch needs, if it isn't bound.
+    fn bind(&mut self) -> Result<()> {
+        let (sheet, bound) = (self.used / SHEET * SHEET, self.job.bound());
+        if self.used == sheet {
+            (self.taken, self.set) = (0, None);
+        }
+        let suits = |i: usize| self.sets.get(i).is_some_and(|s| s.1.starts_with(bound));
+        if self.set.is_some_and(suits) {
+            return Ok(());
+        }
+        let found = (sheet..sheet + SHEET).find(|i| suits(*i));
+        // There are as many as launches, so one is free.
+        let i = found.unwrap_or(sheet + self.taken.trailing_ones() as usize);
+        let (set, written) = self.sets.get_mut(i).ok_or(Error::NotFound)?;
+        if found.is_none() {
+            // What the kernel doesn't use is bound to the result: the set will suit others that do.
+            *written = [bound.first().copied().unwrap_or_default(); BINDINGS];
+            written.iter_mut().zip(bound).for_each(|(w, b)| *w = *b);
+            let infos = written.map(|b| vk::DescriptorBufferInfo {
+                buffer: b.handle,
+                offset: b.offset,
+                range: b.len,
+            });
+            self.context.api.update_set(*set, self.context.template(), &infos);
+        }
+        self.context.api.bind_set(self.commands, self.context.layout(), *set);
+        self.taken |= 1 << (i - sheet);
+        self.set = Some(i);
         Ok(())
     }
 

@@ -78,19 +78,17 @@ const COMPUTE_AND_COPY: vk::PipelineStageFlags = vk::PipelineStageFlags::from_ra
 /// Makes everything that was submitted or recorded before visible to what follows.
 pub fn barrier_before(context: &Context, commands: vk::CommandBuffer) {
     use vk::AccessFlags as A;
-    let memory = vk::MemoryBarrier::default()
-        .src_access_mask(A::SHADER_WRITE | A::TRANSFER_WRITE)
-        .dst_access_mask(A::SHADER_READ | A::SHADER_WRITE | A::TRANSFER_READ | A::TRANSFER_WRITE);
-    context.api.barrier(commands, COMPUTE_AND_COPY, COMPUTE_AND_COPY, memory);
+    let written = A::SHADER_WRITE | A::TRANSFER_WRITE;
+    let used = A::SHADER_READ | A::SHADER_WRITE | A::TRANSFER_READ | A::TRANSFER_WRITE;
+    context.api.barrier(commands, [COMPUTE_AND_COPY; 2], [written, used]);
 }
 
 /// Makes everything visible to the host, once the submission is done.
 pub fn barrier_after(context: &Context, commands: vk::CommandBuffer) {
     use vk::AccessFlags as A;
-    let memory = vk::MemoryBarrier::default()
-        .src_access_mask(A::SHADER_WRITE | A::TRANSFER_WRITE)
-        .dst_access_mask(A::HOST_READ | A::HOST_WRITE);
-    context.api.barrier(commands, COMPUTE_AND_COPY, vk::PipelineStageFlags::HOST, memory);
+    let stages = [COMPUTE_AND_COPY, vk::PipelineStageFlags::HOST];
+    let access = [A::SHADER_WRITE | A::TRANSFER_WRITE, A::HOST_READ | A::HOST_WRITE];
+    context.api.barrier(commands, stages, access);
 }
 
 /// One region.

@@ -12,7 +12,10 @@ struct Args {
     n: vec4<u32>,
     f: vec4<f32>, g: vec4<f32>, h: vec4<f32>,
 }
-@group(0) @binding(0) var<uniform> p: Args;
+// Those of several launches. Which one this is says the third number of every workgroup. Kernels write `p` for it, which
+// `source.rs` replaces, for there are no references to uniforms that functions could share.
+@group(0) @binding(0) var<uniform> launches: array<Args, {LAUNCHES}>;
+var<private> launch: u32;
 
 // Eight decoded elements of a row: four from `first(c, gap)` on, and four that are `gap` elements further.
 struct Chunk { lo: vec4<f32>, hi: vec4<f32> }

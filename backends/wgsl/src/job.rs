@@ -1,10 +1,13 @@
 //! From a node of a program to a launch with its memory: what a backend records.
 
-use crate::{Launch, Limits, Range, launch};
+use crate::launch::reachable;
+use crate::{Launch, Limits, Range};
 use dinrail_core::error::{Error, Result};
+use dinrail_core::graph::MAX_SRC;
 use dinrail_core::graph::{Node, NodeId};
 use dinrail_core::hal::{Buffer, Query};
 use dinrail_core::program::Program;
+use dinrail_core::tensor::Desc;
 
 /// Tensors that a kernel can have beside its arguments: the result and five sources.
 pub const BINDINGS: usize = 6;
@@ -23,14 +26,36 @@ pub struct Room<H> {
 }
 
 /// What a binding is bound to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bound<H> {
     /// What the backend binds.
     pub handle: H,
+    /// Which buffer: [`Room::id`].
+    pub id: u64,
     /// First byte in it: a multiple of [`Limits::alignment`].
     pub offset: u64,
-    /// Bytes: the tensor, what lies before it, and up to two words behind it where there are any.
+    /// Bytes: the tensor, two words behind it where there are any, and as much of what lies round it as makes
+    /// bindings of one buffer alike.
     pub len: u64,
+}
+
+impl<H> Bound<H> {
+    /// What holds `bytes` bytes from `start` on: the whole buffer if a binding can hold that, else the same part of it for
+    /// most tensors.
+    fn new(room: Room<H>, start: u64, bytes: u64, limits: &Limits) -> Self {
+        let most = limits.binding.min(u32::MAX as usize) as u64 & !3;
+        let align = limits.alignment as u64;
+        let Room { handle, id, size, .. } = room;
+        if size <= most {
+            return Self { handle, id, offset: 0, len: size };
+        }
+        let end = ((start + bytes).next_multiple_of(4) + 4).min(size);
+        // Parts that overlap by half.
+        let step = (most / 2 / align * align).max(align);
+        let part = start / step * step;
+        let offset = if end - part <= most { part } else { start / align * align };
+        Self { handle, id, offset, len: most.min(size - offset) }
+    }
 }
 
 /// A node's launch, with what its bindings are bound to.
@@ -44,59 +69,77 @@ pub struct Job<H> {
     count: usize,
 }
 
+impl<H: Default> Default for Job<H> {
+    fn default() -> Self {
+        Self {
+            launch: Launch::NOTHING,
+            bound: Default::default(),
+            ranges: [Range { buffer: 0, start: 0, end: 0 }; BINDINGS],
+            count: 0,
+        }
+    }
+}
+
 impl<H: Copy> Job<H> {
-    /// The launch of node `id` of a program, on memory that `room` tells about; `None` for views and for nodes without
-    /// elements.
+    /// Makes it the launch of node `id` of a program, on memory that `room` tells about. `false` for views and for nodes
+    /// without elements, which need none.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where there is no kernel; those of `room`.
-    pub fn new<'p>(
+    /// [`Error::Unsupported`] where there is no kernel; those of `room`. It is nobody's launch then.
+    pub fn fill<'p>(
+        &mut self,
         program: &Program<'p>,
         id: NodeId,
         node: &Node,
         limits: &Limits,
         room: impl Fn(&'p Buffer<'p>) -> Result<Room<H>>,
-    ) -> Result<Option<Self>> {
+    ) -> Result<bool> {
         if node.op.is_view() || node.desc.is_empty() {
-            return Ok(None);
+            return Ok(false);
         }
         let sources = Query::sources(program.graph(), id);
-        let mut work = launch(&Query::of(node, &sources), limits)
-            .ok_or(Error::Unsupported { node: id, op: node.op.kind() })?;
-        if work.groups[0] == 0 {
-            return Ok(None);
+        let unsupported = Error::Unsupported { node: id, op: node.op.kind() };
+        let reach = |d: &Desc| reachable(d, limits).ok_or(unsupported);
+        // Bytes of the sources; 0 where there is none, or nothing in it.
+        let mut lengths = [0; MAX_SRC];
+        for (i, n) in lengths.iter_mut().enumerate() {
+            if let Some(d) = sources.source(i) {
+                *n = reach(d)?;
+            }
         }
-        let align = limits.alignment as u64;
-        let place = |of: NodeId| -> Result<(Bound<H>, Range, u32)> {
-            let desc = program.graph().node(of).map(|n| &n.desc).ok_or(Error::NotFound)?;
+        let bytes = reach(&node.desc)?;
+        if !self.launch.choose(&Query::of(node, &sources), limits.features) {
+            return Err(unsupported);
+        }
+        if self.launch.groups[0] == 0 {
+            return Ok(false);
+        }
+        let place = |of: NodeId, bytes: usize| -> Result<(Bound<H>, Range, u32)> {
             let (buffer, offset) = program.place(of).ok_or(Error::NotFound)?;
             let room = room(buffer)?;
             let start = room.skip + offset as u64;
-            let bytes = desc.bytes() as u64;
-            let first = start / align * align;
-            let end = ((start + bytes).next_multiple_of(4) + 4).min(room.size);
-            let bound =
-                Bound { handle: room.handle, offset: first, len: end.saturating_sub(first) };
-            let range = Range { buffer: room.id, start, end: start + bytes };
-            Ok((bound, range, (start - first) as u32))
+            let range = Range { buffer: room.id, start, end: start + bytes as u64 };
+            let bound = Bound::new(room, start, bytes as u64, limits);
+            let by = (start - bound.offset) as u32;
+            Ok((bound, range, by))
         };
-        let (result, written, by) = place(id)?;
-        work.args.move_by(0, by);
+        let (result, written, by) = place(id, bytes)?;
+        self.launch.args.move_by(0, by);
         // What a kernel has a binding for and doesn't read is bound to the result.
         let nothing = Range { end: written.start, ..written };
-        let (mut bound, mut ranges) = ([result; BINDINGS], [nothing; BINDINGS]);
-        ranges[0] = written;
-        let count = usize::from(work.count) + 1;
-        let bindings = bound.iter_mut().zip(&mut ranges).enumerate().take(count).skip(1);
+        self.count = (usize::from(self.launch.count) + 1).min(BINDINGS);
+        let bindings = self.bound.iter_mut().zip(&mut self.ranges).enumerate().take(self.count);
         for (i, (bound, range)) in bindings {
-            let source = work.sources.get(i - 1).and_then(|s| node.source(usize::from(*s)));
-            let there = |id: &NodeId| program.graph().node(*id).is_some_and(|n| !n.desc.is_empty());
-            let Some(source) = source.filter(there) else { continue };
+            (*bound, *range) = (result, if i == 0 { written } else { nothing });
+            let number = i.checked_sub(1).and_then(|i| self.launch.sources.get(i));
+            let Some(number) = number.map(|n| usize::from(*n)) else { continue };
+            let bytes = lengths.get(number).copied().unwrap_or(0);
+            let Some(source) = node.source(number).filter(|_| bytes > 0) else { continue };
             let by;
-            (*bound, *range, by) = place(source)?;
-            work.args.move_by(i, by);
+            (*bound, *range, by) = place(source, bytes)?;
+            self.launch.args.move_by(i, by);
         }
-        Ok(Some(Self { launch: work, bound, ranges, count: count.min(BINDINGS) }))
+        Ok(true)
     }
 
     /// What bindings 1, 2, … are bound to: the result first.

@@ -53,27 +53,38 @@ impl Launch {
 const MAX_GROUPS: usize = 65535;
 
 /// A launch in the making.
-struct Work {
+struct Work<'w> {
     family: Family,
     types: [DType; 3],
-    args: Args,
+    args: &'w mut Args,
     sources: [u8; 5],
     count: u8,
     /// Workgroups.
     groups: usize,
 }
 
-impl Work {
+impl<'w> Work<'w> {
     /// A kernel that writes `dst` and reads `sources`, one workgroup for each `groups`.
-    fn new(family: Family, types: [DType; 3], dst: &Desc, sources: &[&Desc]) -> Self {
-        let mut args = Args::new();
+    fn new(
+        args: &'w mut Args,
+        family: Family,
+        types: [DType; 3],
+        dst: &Desc,
+        sources: &[&Desc],
+    ) -> Self {
+        *args = Args::new();
         args.tensor(0, dst);
         for (i, s) in sources.iter().take(4).enumerate() {
             args.tensor(i + 1, s);
         }
-        let mut numbers = [0u8; 5];
-        numbers.iter_mut().enumerate().for_each(|(i, n)| *n = i as u8);
-        Self { family, types, args, sources: numbers, count: sources.len() as u8, groups: 0 }
+        Self {
+            family,
+            types,
+            args,
+            sources: [0, 1, 2, 3, 4],
+            count: sources.len() as u8,
+            groups: 0,
+        }
     }
 
     /// One invocation for each of `n`; they find the number in `n.x`.
@@ -85,7 +96,8 @@ impl Work {
         self.args.n(n.map(|n| n as u32));
     }
 
-    fn launch(mut self, features: Features) -> Option<Launch> {
+    /// Which kernel, on how many workgroups. The arguments stay where they are.
+    fn kernel(self, features: Features) -> Option<Chosen> {
         let kernel = table::find(self.family, self.types, features)?;
         let x = self.groups.min(MAX_GROUPS);
         let y = if x == 0 { 0 } else { self.groups.div_ceil(x) };
@@ -93,15 +105,26 @@ impl Work {
             return None;
         }
         self.args.groups(u32::try_from(self.groups).ok()?);
-        let Self { args, sources, count, .. } = self;
-        Some(Launch { kernel, groups: [x as u32, y as u32], args, sources, count })
+        let Self { sources, count, .. } = self;
+        Some(Chosen { kernel, groups: [x as u32, y as u32], sources, count })
     }
 }
 
-/// Whether 32-bit offsets and a binding reach the whole tensor.
-fn reachable(d: &Desc, limits: &Limits) -> bool {
+/// A launch but for its arguments.
+struct Chosen {
+    kernel: u16,
+    groups: [u32; 2],
+    sources: [u8; 5],
+    count: u8,
+}
+
+/// A tensor's length in bytes, if 32-bit offsets and a binding reach all of it.
+pub(crate) fn reachable(d: &Desc, limits: &Limits) -> Option<usize> {
     let room = limits.binding.min(u32::MAX as usize).saturating_sub(limits.alignment + 4);
-    d.bytes() <= room && d.ne.iter().all(|&n| u32::try_from(n).is_ok()) && d.elements() <= room * 8
+    let bytes = d.bytes();
+    // No length has a bit that 32-bit numbers lack.
+    let short = u32::try_from(d.ne.iter().fold(0, |all, n| all | n)).is_ok();
+    (bytes <= room && short && d.elements() <= room * 8).then_some(bytes)
 }
 
 /// Products of this many columns or more are worth copying their weights for.
@@ -115,15 +138,40 @@ pub fn worth_copying(q: &Query<'_>) -> bool {
 
 /// The launch that computes a node; `None` if there is no kernel for it.
 pub fn launch(q: &Query<'_>, limits: &Limits) -> Option<Launch> {
+    let reaches = |d: &Desc| reachable(d, limits).is_some();
     let sources = (0..q.op.max_sources()).filter_map(|i| q.src.source(i));
-    if !reachable(q.dst, limits) || !sources.into_iter().all(|s| reachable(s, limits)) {
+    if !reaches(q.dst) || !sources.into_iter().all(reaches) {
         return None;
     }
-    let work = match q.op {
-        Op::Cont | Op::Dup | Op::Cpy | Op::Repeat | Op::Concat { .. } => layout::work(q)?,
-        Op::Acc(w) => layout::window(q, w, true)?,
-        Op::Set(w) => layout::window(q, w, false)?,
-        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Add1 => elementwise::binary(q)?,
+    let mut launch = Launch::NOTHING;
+    launch.choose(q, limits.features).then_some(launch)
+}
+
+impl Launch {
+    /// Does nothing.
+    pub(crate) const NOTHING: Self =
+        Self { kernel: 0, groups: [0; 2], args: Args::new(), sources: [0; 5], count: 0 };
+
+    /// Makes it the launch that computes a node, whose tensors are all reachable; `false` if there is no kernel for it.
+    #[must_use]
+    pub(crate) fn choose(&mut self, q: &Query<'_>, features: Features) -> bool {
+        let args = &mut self.args;
+        let Some(Chosen { kernel, groups, sources, count }) =
+            work(q, args).and_then(|w| w.kernel(features))
+        else {
+            return false;
+        };
+        (self.kernel, self.groups, self.sources, self.count) = (kernel, groups, sources, count);
+        true
+    }
+}
+
+fn work<'w>(q: &Query<'_>, args: &'w mut Args) -> Option<Work<'w>> {
+    Some(match q.op {
+        Op::Cont | Op::Dup | Op::Cpy | Op::Repeat | Op::Concat { .. } => layout::work(args, q)?,
+        Op::Acc(w) => layout::window(args, q, w, true)?,
+        Op::Set(w) => layout::window(args, q, w, false)?,
+        Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Add1 => elementwise::binary(args, q)?,
         Op::Scale { .. }
         | Op::Sqr
         | Op::Sqrt
@@ -131,24 +179,23 @@ pub fn launch(q: &Query<'_>, limits: &Limits) -> Option<Launch> {
         | Op::Sin
         | Op::Cos
         | Op::Clamp { .. }
-        | Op::Unary(_) => elementwise::map(q)?,
-        Op::Glu(g) => elementwise::glu(q, g)?,
-        Op::Arange { .. } => elementwise::arange(q)?,
-        Op::Sum | Op::SumRows | Op::Mean => reduce::sums(q)?,
+        | Op::Unary(_) => elementwise::map(args, q)?,
+        Op::Glu(g) => elementwise::glu(args, q, g)?,
+        Op::Arange { .. } => elementwise::arange(args, q)?,
+        Op::Sum | Op::SumRows | Op::Mean => reduce::sums(args, q)?,
         Op::Norm { .. } | Op::RmsNorm { .. } | Op::L2Norm { .. } | Op::GroupNorm { .. } => {
-            reduce::norm(q)?
+            reduce::norm(args, q)?
         }
-        Op::Argmax | Op::Argsort { .. } => reduce::order(q)?,
-        Op::MulMat { .. } => matmul::work(q)?,
-        Op::GetRows => rows::get(q)?,
-        Op::SetRows => rows::set(q)?,
-        Op::DiagMaskInf { past } => attention::diag_mask(q, *past)?,
-        Op::SoftMax { scale, max_bias } => attention::soft_max(q, *scale, *max_bias)?,
-        Op::Rope(r) => attention::rope(q, r)?,
+        Op::Argmax | Op::Argsort { .. } => reduce::order(args, q)?,
+        Op::MulMat { .. } => matmul::work(args, q)?,
+        Op::GetRows => rows::get(args, q)?,
+        Op::SetRows => rows::set(args, q)?,
+        Op::DiagMaskInf { past } => attention::diag_mask(args, q, *past)?,
+        Op::SoftMax { scale, max_bias } => attention::soft_max(args, q, *scale, *max_bias)?,
+        Op::Rope(r) => attention::rope(args, q, r)?,
         Op::FlashAttn { scale, max_bias, softcap, .. } => {
-            attention::flash(q, *scale, *max_bias, *softcap)?
+            attention::flash(args, q, *scale, *max_bias, *softcap)?
         }
         _ => return None,
-    };
-    work.launch(limits.features)
+    })
 }

@@ -14,7 +14,7 @@
 //!
 //! | binding | what |
 //! |---|---|
-//! | 0 | uniform: [`Args`] |
+//! | 0 | uniform: [`Args`] of up to [`LAUNCHES`] launches; which of them is a launch's own says its workgroups' third number |
 //! | 1 | the result, as 32-bit words (or halfs, in variants with native ones) |
 //! | 2 to 6 | sources 0 to 4, likewise |
 //!
@@ -38,6 +38,9 @@ pub mod source;
 mod table;
 #[cfg(feature = "translate")]
 pub mod translate;
+
+/// Launches whose arguments lie side by side in one binding: as many as every device takes in a uniform.
+pub const LAUNCHES: usize = 64;
 
 pub use args::Args;
 pub use hazard::{Hazards, Range};

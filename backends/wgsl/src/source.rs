@@ -172,8 +172,23 @@ fn result_text(k: &Kernel, native: bool) -> String {
     parts.concat()
 }
 
-/// The kernel's text.
-pub fn text(k: &Kernel) -> String {
+/// `p`, a launch's own arguments, spelled out.
+fn own_arguments(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut before = ' ';
+    for (i, c) in text.char_indices() {
+        let word = before.is_ascii_alphanumeric() || before == '_' || before == '.';
+        match c {
+            'p' if !word && text[i..].starts_with("p.") => out += "launches[launch]",
+            c => out.push(c),
+        }
+        before = c;
+    }
+    out
+}
+
+/// The kernel's text, with the arguments of `launches` launches side by side.
+pub fn text(k: &Kernel, launches: usize) -> String {
     let native = k.needs.has(Features::F16);
     let subgroups = k.needs.has(Features::SUBGROUP);
     let mut out = String::new();
@@ -216,10 +231,13 @@ pub fn text(k: &Kernel) -> String {
     out += &format!(
         "@compute @workgroup_size({{WG}})\nfn {ENTRY}(@builtin(workgroup_id) w: vec3<u32>, \
          @builtin(num_workgroups) n: vec3<u32>, @builtin(local_invocation_index) li: u32{inputs}) {{\n    \
-         {set}let group = w.x + w.y * n.x;\n    if (group >= p.more.w) {{ return; }}\n    run(group, li);\n}}\n"
+         {set}launch = w.z;\n    let group = w.x + w.y * n.x;\n    if (group >= p.more.w) {{ return; }}\n    run(group, li);\n}}\n"
     );
     let size = k.family.workgroup();
-    out.replace("{WG}", &format!("{size}")).replace("{PER}", &format!("{}", 512 / size))
+    own_arguments(&out)
+        .replace("{WG}", &format!("{size}"))
+        .replace("{PER}", &format!("{}", 512 / size))
+        .replace("{LAUNCHES}", &format!("{launches}"))
 }
 
 /// A name for people and files, such as `mul_mat_vec_f32_q4_K_f32_subgroup`.

@@ -22,9 +22,9 @@ pub const MSL_SIZES: u8 = 8;
 const BINDINGS: u8 = crate::BINDINGS as u8 + 1;
 
 /// A kernel's module, valid, without the helpers that it doesn't call.
-fn module(k: &Kernel) -> (naga::Module, ModuleInfo) {
+fn module(k: &Kernel, launches: usize) -> (naga::Module, ModuleInfo) {
     let name = source::label(k);
-    let text = source::text(k);
+    let text = source::text(k, launches);
     let mut module = naga::front::wgsl::parse_str(&text)
         .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(&text)));
     let mut allowed = Capabilities::SHADER_FLOAT16_IN_FLOAT32;
@@ -42,9 +42,9 @@ fn module(k: &Kernel) -> (naga::Module, ModuleInfo) {
     (module, info)
 }
 
-/// A kernel as SPIR-V 1.3, with an entry point [`source::ENTRY`].
+/// A kernel as SPIR-V 1.3, with an entry point [`source::ENTRY`], and arguments of [`LAUNCHES`](crate::LAUNCHES) launches.
 pub fn spirv(k: &Kernel) -> Vec<u32> {
-    let (module, info) = module(k);
+    let (module, info) = module(k, crate::LAUNCHES);
     let options = spv::Options {
         lang_version: (1, 3),
         flags: spv::WriterFlags::empty(),
@@ -61,9 +61,9 @@ pub fn spirv(k: &Kernel) -> Vec<u32> {
 }
 
 /// A kernel as text in the Metal shading language 2.4: a function [`MSL_ENTRY`] whose buffers have the numbers of the
-/// bindings.
+/// bindings, with arguments of one launch: workgroups have the third number 0.
 pub fn msl(k: &Kernel) -> String {
-    let (module, info) = module(k);
+    let (module, info) = module(k, 1);
     let mut entry =
         msl::EntryPointResources { sizes_buffer: Some(MSL_SIZES), ..Default::default() };
     for binding in 0..BINDINGS {

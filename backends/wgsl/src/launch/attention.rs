@@ -1,6 +1,7 @@
 //! Masks, soft-max, rotary embedding, attention.
 
 use super::{Work, layout};
+use crate::Args;
 use crate::table::Family;
 use core::f32::consts::PI;
 use dinrail_core::hal::Query;
@@ -10,9 +11,9 @@ use dinrail_core::tensor::DType::{F32, I32};
 /// Longest head that the attention kernel has room for.
 const LONGEST_HEAD: usize = 512;
 
-pub(super) fn diag_mask(q: &Query<'_>, past: u32) -> Option<Work> {
+pub(super) fn diag_mask<'w>(args: &'w mut Args, q: &Query<'_>, past: u32) -> Option<Work<'w>> {
     let a = q.src.source(0)?;
-    let mut w = Work::new(Family::DiagMask, [F32; 3], q.dst, &[a]);
+    let mut w = Work::new(args, Family::DiagMask, [F32; 3], q.dst, &[a]);
     w.n([q.dst.elements(), past as usize, 0, 0]);
     w.invocations(q.dst.elements());
     Some(w)
@@ -24,12 +25,17 @@ fn alibi(heads: usize, max_bias: f32) -> (usize, [f32; 2]) {
     (first, [-max_bias / first as f32, -max_bias / 2.0 / first as f32])
 }
 
-pub(super) fn soft_max(q: &Query<'_>, scale: f32, max_bias: f32) -> Option<Work> {
+pub(super) fn soft_max<'w>(
+    args: &'w mut Args,
+    q: &Query<'_>,
+    scale: f32,
+    max_bias: f32,
+) -> Option<Work<'w>> {
     let a = q.src.source(0)?;
     let (mask, sinks) = (q.src.source(1), q.src.source(2));
     let types = [F32, F32, mask.map_or(F32, |m| m.dtype)];
     let mut w =
-        Work::new(Family::SoftMax, types, q.dst, &[a, mask.unwrap_or(a), sinks.unwrap_or(a)]);
+        Work::new(args, Family::SoftMax, types, q.dst, &[a, mask.unwrap_or(a), sinks.unwrap_or(a)]);
     w.sources = [0, u8::from(mask.is_some()), if sinks.is_some() { 2 } else { 0 }, 0, 0];
     let (first, steps) = alibi(a.ne[2], max_bias);
     w.n([first, usize::from(mask.is_some()), usize::from(sinks.is_some()), 0]);
@@ -44,7 +50,7 @@ fn dimension(r: &Rope, turns: f32) -> f32 {
     f32::from(r.dims) * libm::logf(n) / (2.0 * libm::logf(r.base))
 }
 
-pub(super) fn rope(q: &Query<'_>, r: &Rope) -> Option<Work> {
+pub(super) fn rope<'w>(args: &'w mut Args, q: &Query<'_>, r: &Rope) -> Option<Work<'w>> {
     let (a, b) = (q.src.source(0)?, q.src.source(1)?);
     let factors = q.src.source(2);
     let halves = match r.mode {
@@ -52,8 +58,13 @@ pub(super) fn rope(q: &Query<'_>, r: &Rope) -> Option<Work> {
         RopeMode::NeoX => 1,
         _ => return None,
     };
-    let mut w =
-        Work::new(Family::Rope, [q.dst.dtype, a.dtype, I32], q.dst, &[a, b, factors.unwrap_or(b)]);
+    let mut w = Work::new(
+        args,
+        Family::Rope,
+        [q.dst.dtype, a.dtype, I32],
+        q.dst,
+        &[a, b, factors.unwrap_or(b)],
+    );
     w.sources = [0, 1, if factors.is_some() { 2 } else { 1 }, 0, 0];
     let (mut ramp, mut magnitude) = ([0.0, 1.0], r.attn_factor);
     if r.ext_factor != 0.0 {
@@ -70,14 +81,20 @@ pub(super) fn rope(q: &Query<'_>, r: &Rope) -> Option<Work> {
     Some(w)
 }
 
-pub(super) fn flash(q: &Query<'_>, scale: f32, max_bias: f32, softcap: f32) -> Option<Work> {
+pub(super) fn flash<'w>(
+    args: &'w mut Args,
+    q: &Query<'_>,
+    scale: f32,
+    max_bias: f32,
+    softcap: f32,
+) -> Option<Work<'w>> {
     let (a, k, v) = (q.src.source(0)?, q.src.source(1)?, q.src.source(2)?);
     let (mask, sinks) = (q.src.source(3), q.src.source(4));
     if a.ne[0] > LONGEST_HEAD || v.ne[0] > LONGEST_HEAD {
         return None;
     }
     let sources = [a, k, v, mask.unwrap_or(a), sinks.unwrap_or(a)];
-    let mut w = Work::new(Family::FlashAttn, [F32, k.dtype, v.dtype], q.dst, &sources);
+    let mut w = Work::new(args, Family::FlashAttn, [F32, k.dtype, v.dtype], q.dst, &sources);
     w.sources = [0, 1, 2, if mask.is_some() { 3 } else { 0 }, if sinks.is_some() { 4 } else { 0 }];
     let (first, steps) = alibi(a.ne[2], max_bias);
     w.n([first, usize::from(mask.is_some()), usize::from(sinks.is_some()), layout::chunks(k)]);

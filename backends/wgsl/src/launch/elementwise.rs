@@ -1,6 +1,7 @@
 //! Functions of one and two elements, gated units, ranges.
 
 use super::Work;
+use crate::Args;
 use crate::table::Family;
 use dinrail_core::hal::Query;
 use dinrail_core::op::{Glu, GluKind, Op, Unary};
@@ -46,17 +47,17 @@ fn function(op: &Op) -> Option<(usize, [f32; 4])> {
     })
 }
 
-pub(super) fn map(q: &Query<'_>) -> Option<Work> {
+pub(super) fn map<'w>(args: &'w mut Args, q: &Query<'_>) -> Option<Work<'w>> {
     let a = q.src.source(0)?;
     let (number, parameters) = function(q.op)?;
-    let mut w = Work::new(Family::Map, [q.dst.dtype, a.dtype, a.dtype], q.dst, &[a]);
+    let mut w = Work::new(args, Family::Map, [q.dst.dtype, a.dtype, a.dtype], q.dst, &[a]);
     w.n([q.dst.elements(), number, 0, 0]);
     w.args.f(0, &parameters);
     w.invocations(q.dst.elements());
     Some(w)
 }
 
-pub(super) fn binary(q: &Query<'_>) -> Option<Work> {
+pub(super) fn binary<'w>(args: &'w mut Args, q: &Query<'_>) -> Option<Work<'w>> {
     let (a, b) = (q.src.source(0)?, q.src.source(1)?);
     let number = match q.op {
         Op::Add | Op::Add1 => 0,
@@ -65,13 +66,13 @@ pub(super) fn binary(q: &Query<'_>) -> Option<Work> {
         Op::Div => 3,
         _ => return None,
     };
-    let mut w = Work::new(Family::Binary, [q.dst.dtype, a.dtype, b.dtype], q.dst, &[a, b]);
+    let mut w = Work::new(args, Family::Binary, [q.dst.dtype, a.dtype, b.dtype], q.dst, &[a, b]);
     w.n([q.dst.elements(), number, 0, 0]);
     w.invocations(q.dst.elements());
     Some(w)
 }
 
-pub(super) fn glu(q: &Query<'_>, g: &Glu) -> Option<Work> {
+pub(super) fn glu<'w>(args: &'w mut Args, q: &Query<'_>, g: &Glu) -> Option<Work<'w>> {
     let a = q.src.source(0)?;
     let (number, f) = match g.kind {
         GluKind::Reglu => (0, [0.0; 2]),
@@ -84,11 +85,11 @@ pub(super) fn glu(q: &Query<'_>, g: &Glu) -> Option<Work> {
     };
     let types = [q.dst.dtype, a.dtype, a.dtype];
     let mut w = match q.src.source(1) {
-        Some(b) => Work::new(Family::Glu, types, q.dst, &[a, b]),
+        Some(b) => Work::new(args, Family::Glu, types, q.dst, &[a, b]),
         None => {
             // Both are halves of one source's rows.
             let half = Desc { ne: [a.ne[0] / 2, a.ne[1], a.ne[2], a.ne[3]], ..*a };
-            let mut w = Work::new(Family::Glu, types, q.dst, &[&half, &half]);
+            let mut w = Work::new(args, Family::Glu, types, q.dst, &[&half, &half]);
             w.sources = [0; 5];
             let second = (half.ne[0] * a.nb[0]) as u32;
             w.args.move_by(if g.swapped { 1 } else { 2 }, second);
@@ -101,9 +102,9 @@ pub(super) fn glu(q: &Query<'_>, g: &Glu) -> Option<Work> {
     Some(w)
 }
 
-pub(super) fn arange(q: &Query<'_>) -> Option<Work> {
+pub(super) fn arange<'w>(args: &'w mut Args, q: &Query<'_>) -> Option<Work<'w>> {
     let Op::Arange { start, step, .. } = *q.op else { return None };
-    let mut w = Work::new(Family::Arange, [DType::F32; 3], q.dst, &[]);
+    let mut w = Work::new(args, Family::Arange, [DType::F32; 3], q.dst, &[]);
     w.n([q.dst.elements(), 0, 0, 0]);
     w.args.f(0, &[start, step]);
     w.invocations(q.dst.elements());

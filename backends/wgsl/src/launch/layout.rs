@@ -1,6 +1,7 @@
 //! Copies, conversions, repetition, concatenation.
 
 use super::Work;
+use crate::Args;
 use crate::table::Family;
 use dinrail_core::hal::Query;
 use dinrail_core::op::{Op, Window};
@@ -30,10 +31,10 @@ fn units(d: &Desc) -> Option<(DType, Desc)> {
     Some((unit, out))
 }
 
-fn copy(q: &Query<'_>, a: &Desc) -> Option<Work> {
+fn copy<'w>(args: &'w mut Args, q: &Query<'_>, a: &Desc) -> Option<Work<'w>> {
     let (unit, to) = units(q.dst)?;
     let (_, from) = units(a)?;
-    let mut w = Work::new(Family::Copy, [unit; 3], &to, &[&from]);
+    let mut w = Work::new(args, Family::Copy, [unit; 3], &to, &[&from]);
     w.n([to.elements(), 0, 0, 0]);
     w.invocations(to.elements());
     Some(w)
@@ -44,7 +45,7 @@ pub(super) fn chunks(a: &Desc) -> usize {
     a.ne[0].div_ceil(8)
 }
 
-fn dequantize(q: &Query<'_>, a: &Desc) -> Option<Work> {
+fn dequantize<'w>(args: &'w mut Args, q: &Query<'_>, a: &Desc) -> Option<Work<'w>> {
     let mut to = *q.dst;
     if !a.rows_contiguous() {
         return None;
@@ -55,21 +56,21 @@ fn dequantize(q: &Query<'_>, a: &Desc) -> Option<Work> {
         }
         to = Desc::new(to.dtype, a.ne).ok()?;
     }
-    let mut w = Work::new(Family::Dequantize, [to.dtype, a.dtype, DType::F32], &to, &[a]);
+    let mut w = Work::new(args, Family::Dequantize, [to.dtype, a.dtype, DType::F32], &to, &[a]);
     let n = chunks(a) * a.rows();
     w.n([n, chunks(a), 0, 0]);
     w.invocations(n);
     Some(w)
 }
 
-fn quantize(q: &Query<'_>, a: &Desc) -> Option<Work> {
+fn quantize<'w>(args: &'w mut Args, q: &Query<'_>, a: &Desc) -> Option<Work<'w>> {
     // Blocks are filled from one row.
     if !q.dst.same_shape(a) || !q.dst.rows_contiguous() {
         return None;
     }
     let blocks = a.ne[0] / q.dst.dtype.block_len();
     let types = [q.dst.dtype, a.dtype, DType::F32];
-    let mut w = Work::new(Family::Quantize, types, q.dst, &[a]);
+    let mut w = Work::new(args, Family::Quantize, types, q.dst, &[a]);
     let n = blocks * a.rows();
     w.n([n, blocks, 0, 0]);
     w.invocations(n);
@@ -77,7 +78,12 @@ fn quantize(q: &Query<'_>, a: &Desc) -> Option<Work> {
 }
 
 /// `Acc` and `Set`: every element of the result asks whether it lies in the window.
-pub(super) fn window(q: &Query<'_>, window: &Window, add: bool) -> Option<Work> {
+pub(super) fn window<'w>(
+    args: &'w mut Args,
+    q: &Query<'_>,
+    window: &Window,
+    add: bool,
+) -> Option<Work<'w>> {
     let (a, b) = (q.src.source(0)?, q.src.source(1)?);
     let size = a.dtype.block_bytes();
     let mut laid = Desc { ne: b.ne, nb: [size, window.nb[0], window.nb[1], window.nb[2]], ..*a };
@@ -103,20 +109,20 @@ pub(super) fn window(q: &Query<'_>, window: &Window, add: bool) -> Option<Work> 
         true => (Family::AddWindow, [DType::F32; 3]),
         false => (Family::SetWindow, [unit; 3]),
     };
-    let mut w = Work::new(family, types, &to, &[a, b]);
+    let mut w = Work::new(args, family, types, &to, &[a, b]);
     w.args.tensor(3, &laid);
     w.n([to.elements(), window.offset, 0, 0]);
     w.invocations(to.elements());
     Some(w)
 }
 
-pub(super) fn work(q: &Query<'_>) -> Option<Work> {
+pub(super) fn work<'w>(args: &'w mut Args, q: &Query<'_>) -> Option<Work<'w>> {
     let a = q.src.source(0)?;
     match *q.op {
         Op::Repeat => {
             let (unit, to) = units(q.dst)?;
             let (_, from) = units(a)?;
-            let mut w = Work::new(Family::Repeat, [unit; 3], &to, &[&from]);
+            let mut w = Work::new(args, Family::Repeat, [unit; 3], &to, &[&from]);
             w.n([to.elements(), 0, 0, 0]);
             w.invocations(to.elements());
             Some(w)
@@ -125,17 +131,17 @@ pub(super) fn work(q: &Query<'_>) -> Option<Work> {
             let (unit, to) = units(q.dst)?;
             let (_, from) = units(a)?;
             let (_, behind) = units(q.src.source(1)?)?;
-            let mut w = Work::new(Family::Concat, [unit; 3], &to, &[&from, &behind]);
+            let mut w = Work::new(args, Family::Concat, [unit; 3], &to, &[&from, &behind]);
             w.n([to.elements(), usize::from(dim), 0, 0]);
             w.invocations(to.elements());
             Some(w)
         }
-        _ if q.dst.dtype == a.dtype => copy(q, a),
-        _ if a.dtype.is_quantized() => dequantize(q, a),
-        _ if q.dst.dtype.is_quantized() => quantize(q, a),
+        _ if q.dst.dtype == a.dtype => copy(args, q, a),
+        _ if a.dtype.is_quantized() => dequantize(args, q, a),
+        _ if q.dst.dtype.is_quantized() => quantize(args, q, a),
         _ => {
             let types = [q.dst.dtype, a.dtype, DType::F32];
-            let mut w = Work::new(Family::Cast, types, q.dst, &[a]);
+            let mut w = Work::new(args, Family::Cast, types, q.dst, &[a]);
             w.n([q.dst.elements(), 0, 0, 0]);
             w.invocations(q.dst.elements());
             Some(w)

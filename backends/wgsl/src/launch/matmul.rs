@@ -1,6 +1,7 @@
 //! Matrix products.
 
 use super::{Work, layout};
+use crate::Args;
 use crate::table::Family;
 use dinrail_core::hal::Query;
 use dinrail_core::tensor::DType::F32;
@@ -12,7 +13,7 @@ const FEW_COLUMNS: usize = 8;
 const ROWS: usize = 4;
 const TILE: usize = 64;
 
-pub(super) fn work(q: &Query<'_>) -> Option<Work> {
+pub(super) fn work<'w>(args: &'w mut Args, q: &Query<'_>) -> Option<Work<'w>> {
     let (a, b) = (q.src.source(0)?, q.src.source(1)?);
     // Decoders walk along rows.
     if !a.rows_contiguous() {
@@ -25,7 +26,7 @@ pub(super) fn work(q: &Query<'_>) -> Option<Work> {
     } else {
         (Family::MulMat, rows.div_ceil(TILE), columns.div_ceil(TILE))
     };
-    let mut w = Work::new(family, types, q.dst, &[a, b]);
+    let mut w = Work::new(args, family, types, q.dst, &[a, b]);
     w.n([layout::chunks(a), r, c, 0]);
     w.groups = r * c * n2 * n3;
     Some(w)
