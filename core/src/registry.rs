@@ -40,6 +40,13 @@ impl Entry {
         }
     }
 
+    fn may_have(&self, kind: DeviceKind) -> bool {
+        match self {
+            Entry::Backend(b) => b.may_have(kind),
+            Entry::Device(_) => true,
+        }
+    }
+
     fn devices(self) -> impl Iterator<Item = &'static dyn Device> {
         let count = match self {
             Entry::Backend(b) => b.device_count(),
@@ -189,12 +196,34 @@ impl<const N: usize> Registry<N> {
         })
     }
 
+    /// Devices of a kind, of the backends that [expect](Backend::may_have) to have some, or of the others.
+    fn of_kind(
+        &self,
+        kind: DeviceKind,
+        expected: bool,
+    ) -> impl Iterator<Item = &'static dyn Device> + '_ {
+        self.entries()
+            .filter(move |(_, e)| e.may_have(kind) == expected)
+            .flat_map(|(_, e)| e.devices())
+            .filter(move |d| d.kind() == kind)
+    }
+
+    /// The first device of this kind that a backend expects to have. Of CPUs, one that computes in the host's own memory
+    /// before one that only runs on the host, such as a graphics driver in software.
+    fn expected(&self, kind: DeviceKind) -> Option<&'static dyn Device> {
+        let mut all = self.of_kind(kind, true);
+        let first = all.next()?;
+        if kind != DeviceKind::Cpu || first.buffer_type().is_host() {
+            return Some(first);
+        }
+        all.find(|d| d.buffer_type().is_host()).or(Some(first))
+    }
+
     /// The first device of this kind. Of CPUs, one that computes in the host's own memory before one that only runs on
-    /// the host, such as a graphics driver in software.
+    /// the host, such as a graphics driver in software. Backends that don't [expect](Backend::may_have) to have one are
+    /// asked when no other has: looking for a CPU starts no graphics driver.
     pub fn device_by_kind(&self, kind: DeviceKind) -> Option<&'static dyn Device> {
-        let host = (kind == DeviceKind::Cpu)
-            .then(|| self.devices().find(|d| d.kind() == kind && d.buffer_type().is_host()));
-        host.flatten().or_else(|| self.devices().find(|d| d.kind() == kind))
+        self.expected(kind).or_else(|| self.of_kind(kind, false).next())
     }
 
     /// The device of another backend, earlier in the table, that is the same piece of hardware by its
@@ -215,11 +244,12 @@ impl<const N: usize> Registry<N> {
     }
 
     /// The device to use when nobody says which: the first GPU, else the first integrated one, else the first CPU.
-    /// Accelerators work beside a CPU and are never it.
+    /// Accelerators work beside a CPU and are never it. Backends that don't [expect](Backend::may_have) to have such
+    /// a device are asked when no other has any: where there is no graphics processor, no driver for one is started.
     pub fn best_device(&self) -> Option<&'static dyn Device> {
-        [DeviceKind::Gpu, DeviceKind::IntegratedGpu, DeviceKind::Cpu]
-            .into_iter()
-            .find_map(|k| self.device_by_kind(k))
+        let kinds = [DeviceKind::Gpu, DeviceKind::IntegratedGpu, DeviceKind::Cpu];
+        let expected = kinds.into_iter().find_map(|k| self.expected(k));
+        expected.or_else(|| kinds.into_iter().find_map(|k| self.of_kind(k, false).next()))
     }
 
     /// Opens a stream on the device of this name.

@@ -29,6 +29,8 @@ pub(crate) struct Toy {
     pub offloads: bool,
     /// Identity of the hardware.
     pub id: Option<&'static str>,
+    /// Whether it expects to have a device of its kind.
+    pub expects: bool,
     /// Whether its memory counts as the host's.
     pub host: bool,
     /// How often it was asked for its devices.
@@ -61,6 +63,7 @@ impl Toy {
             ops,
             offloads: false,
             id: None,
+            expects: true,
             host: false,
             asked: AtomicUsize::new(0),
             live: Live::new(),
@@ -237,6 +240,9 @@ impl StreamOps for Toy {
 impl Backend for Toy {
     fn name(&self) -> &str {
         self.name
+    }
+    fn may_have(&self, kind: DeviceKind) -> bool {
+        self.expects && kind == self.kind
     }
     fn device_count(&self) -> usize {
         self.asked.fetch_add(1, SeqCst);

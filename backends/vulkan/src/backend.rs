@@ -1,8 +1,9 @@
 //! The backend: the devices that the system's Vulkan loader knows.
 
 use crate::device::Device;
+use crate::hardware;
 use crate::instance::Instance;
-use dinrail_core::hal;
+use dinrail_core::hal::{self, DeviceKind};
 use dinrail_wgsl::Features;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
@@ -133,6 +134,11 @@ impl hal::Backend for Backend {
 
     fn reason(&self) -> Option<&str> {
         Self::reason(self)
+    }
+
+    fn may_have(&self, kind: DeviceKind) -> bool {
+        // What computes on the host's processor is no CPU that anybody looks for.
+        matches!(kind, DeviceKind::Gpu | DeviceKind::IntegratedGpu) && hardware::is_there()
     }
 
     fn device_count(&self) -> usize {

@@ -1,11 +1,12 @@
 //! Vulkan backend: any device with Vulkan 1.2, discrete, integrated or in software.
 //!
 //! The loader library is opened when devices are first counted; without one there are none, and
-//! [`Backend::reason`] says why. A logical device is made when it is first used.
+//! [`Backend::reason`] says why. A logical device is made when it is first used. Whether it is worth counting,
+//! [`may_have`](dinrail_core::hal::Backend::may_have) says without opening anything.
 //!
 //! | file | what |
 //! |---|---|
-//! | `backend.rs`, `instance.rs`, `physical.rs` | which devices there are |
+//! | `backend.rs`, `instance.rs`, `physical.rs`, `hardware.rs` | which devices there are |
 //! | `device.rs`, `buffer_type.rs`, `stream.rs` | the traits of `dinrail_core::hal` |
 //! | `context.rs` | a logical device: queue, timeline, layouts, pipelines |
 //! | `api.rs` | the only door to Vulkan's functions |
@@ -30,6 +31,7 @@ mod backend;
 mod buffer_type;
 mod context;
 mod device;
+mod hardware;
 mod instance;
 mod kept;
 mod memory;

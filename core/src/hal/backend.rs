@@ -1,6 +1,6 @@
 //! A backend: the devices that one library or one compiled-in crate drives.
 
-use super::Device;
+use super::{Device, DeviceKind};
 
 /// A function that a backend offers beyond this interface, by name. What its signature is, the name says.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,19 @@ pub trait Backend: Sync {
     /// Version of the interface that the backend was built for.
     fn interface_version(&self) -> u32 {
         crate::INTERFACE_VERSION
+    }
+
+    /// Whether there can be a device of this kind that somebody would want without naming it: a guess that starts no driver.
+    ///
+    /// # Callers
+    /// Look-ups ask backends that say `false` last, and the look-up of the best device only where there is nothing else.
+    ///
+    /// # Implementors
+    /// The default is right where counting devices is cheap. `false` MUST mean that the system has no such hardware, as
+    /// far as can be seen; of a driver that computes on the host's processor, and stands behind every CPU, too.
+    fn may_have(&self, kind: DeviceKind) -> bool {
+        let _ = kind;
+        true
     }
 
     /// How many devices there are. Fixed from the first call on.

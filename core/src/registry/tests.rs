@@ -94,6 +94,29 @@ fn a_processor_that_plays_another_device_is_not_the_best() {
 }
 
 #[test]
+fn a_driver_without_hardware_is_started_only_where_nothing_else_is() {
+    let r = Registry::<4>::new(&[]);
+    let asked = |t: &Toy| t.asked.load(core::sync::atomic::Ordering::SeqCst);
+    let software = Toy::with("Vulkan0", DeviceKind::Cpu, &[], |t| t.expects = false);
+    let gpu = Toy::with("GPU", DeviceKind::Gpu, &[], |t| t.expects = false);
+    let cpu = Toy::with("CPU", DeviceKind::Cpu, &[], |t| t.host = true);
+    r.register(software).unwrap();
+    r.register(gpu).unwrap();
+    r.register(cpu).unwrap();
+    assert_eq!(r.best_device().unwrap().name(), "CPU");
+    assert_eq!(r.device_by_kind(DeviceKind::Cpu).unwrap().name(), "CPU");
+    assert_eq!((asked(software), asked(gpu)), (0, 0));
+    // Asked for, it is looked for, whatever was expected.
+    assert_eq!(r.device_by_kind(DeviceKind::Gpu).unwrap().name(), "GPU");
+    assert_eq!(r.device_by_name("vulkan0").unwrap().name(), "Vulkan0");
+    // Something is better than nothing.
+    let alone = Registry::<1>::new(&[]);
+    alone.register(software).unwrap();
+    assert_eq!(alone.best_device().unwrap().name(), "Vulkan0");
+    assert_eq!(alone.device_by_kind(DeviceKind::Cpu).unwrap().name(), "Vulkan0");
+}
+
+#[test]
 fn a_name_is_looked_for_without_starting_other_drivers() {
     let r = Registry::<4>::new(&[]);
     let (gpu, cpu) = (toy("Vulkan", DeviceKind::Gpu), toy("CPU", DeviceKind::Cpu));

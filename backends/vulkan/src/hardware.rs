@@ -1,0 +1,50 @@
+//! Whether the system has graphics hardware, without asking Vulkan: its loader opens every driver that is installed, and
+//! those in software bring a compiler along, tens of megabytes that a program on the CPU has no use for.
+
+use std::path::Path;
+
+/// What the device files of graphics hardware begin with: the kernel's own interface (in a folder of its own), and those of
+/// drivers that have another.
+const FILES: [&str; 10] =
+    ["nvidia", "dxg", "kfd", "kgsl", "mali", "nvhost", "nvgpu", "nvmap", "pvr", "galcore"];
+
+/// Whether a folder like `/dev` shows graphics hardware; also if it can't be read.
+fn shows(dev: &Path) -> bool {
+    let begins = |folder: &Path, heads: &[&str]| -> Option<bool> {
+        let names = std::fs::read_dir(folder).ok()?.flatten().map(|e| e.file_name());
+        let is = |n: &std::ffi::OsStr| {
+            heads.iter().any(|h| n.as_encoded_bytes().starts_with(h.as_bytes()))
+        };
+        Some(names.into_iter().any(|n| is(&n)))
+    };
+    begins(dev, &FILES).unwrap_or(true) || begins(&dev.join("dri"), &["renderD"]).unwrap_or(false)
+}
+
+/// Whether the system may have graphics hardware. Where there is no way to tell, it may.
+pub fn is_there() -> bool {
+    !cfg!(target_os = "linux") || shows(Path::new("/dev"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hardware_shows_in_device_files() {
+        let folder = std::env::temp_dir().join(format!("dinrail-dev-{}", std::process::id()));
+        assert!(shows(&folder), "what can't be read hides nothing");
+        std::fs::create_dir_all(folder.join("dri")).unwrap();
+        let see = |file: &str| {
+            std::fs::write(folder.join(file), "").unwrap();
+            let seen = shows(&folder);
+            std::fs::remove_file(folder.join(file)).unwrap();
+            seen
+        };
+        // A terminal, and the screen of a server that computes nothing.
+        assert!(!see("tty0") && !see("dri/card0"));
+        for file in ["dri/renderD128", "nvidiactl", "nvidia0", "dxg", "kgsl-3d0", "mali0"] {
+            assert!(see(file), "{file}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
