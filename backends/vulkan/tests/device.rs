@@ -9,6 +9,7 @@ use dinrail_core::hal::{Buffer, Device, Event, Params, Prepared, Rows, Span};
 use dinrail_core::plan::{Options, PlanBuf};
 use dinrail_core::program::{Binding, Program};
 use dinrail_core::tensor::{DType, Desc};
+use dinrail_layers::{Call, Layer, Trace};
 use dinrail_vulkan::Backend;
 
 static BACKENDS: [&Backend; 2] = [&common::FULL, &common::PLAIN];
@@ -151,6 +152,74 @@ fn work_is_ordered_within_and_between_streams() {
             })
             .unwrap();
     });
+}
+
+#[test]
+fn events_of_strangers_are_waited_for_or_refused() {
+    let (Some(one), Some(other)) = (common::device(&common::FULL), common::device(&common::PLAIN))
+    else {
+        return;
+    };
+    let foreign = Err(Error::ForeignObject { object: "event" });
+    let (small, also) = (Small::new(one).unwrap(), Small::new(other).unwrap());
+    let streams = [one, other].map(|d| d.open(&Params::default()).unwrap());
+    let event = Event::new(other).unwrap();
+    // Nothing recorded: nothing to wait for.
+    streams.iter().for_each(|s| s.wait(&event).unwrap());
+    event.synchronize().unwrap();
+    for i in 0..4 {
+        let x = i as f32;
+        also.with(|program| {
+            program.set_f32(A, &[x; N])?;
+            program.set_f32(B, &[3.0; N])?;
+            streams[1].compute(program)?;
+            assert_eq!(streams[0].record(&event), foreign, "an event of another device");
+            streams[1].record(&event)
+        })
+        .unwrap();
+        // Work of the first device behind that of the second.
+        streams[0].wait(&event).unwrap();
+        let (from, to) = ((&also.arena, also.span(Y)), (&small.arena, small.span(A)));
+        streams[0].copy(&streams[1], from, to).unwrap();
+        small
+            .with(|program| {
+                program.set_f32(B, &[1.0; N])?;
+                streams[0].compute(program)?;
+                let mut y = [0.0; N];
+                program.get_f32(Y, &mut y)?;
+                assert_eq!(y, [(x + 3.0) * 3.0 + 1.0; N]);
+                Ok(())
+            })
+            .unwrap();
+    }
+    // A layer's events are its own, not those of the device in it.
+    let layer = Layer::new(one, Trace::new(&|_: &Call, _: dinrail_core::Result<()>| {}));
+    let layer: &'static Layer<_> = Box::leak(Box::new(layer));
+    let outer = Event::new(layer).unwrap();
+    assert_eq!(streams[0].record(&outer), foreign);
+    let stream = layer.open(&Params::default()).unwrap();
+    assert_eq!(stream.record(&Event::new(one).unwrap()), foreign);
+    stream.record(&outer).unwrap();
+    streams[0].wait(&outer).unwrap();
+    // A mark stays when the stream that set it is gone.
+    drop(stream);
+    outer.synchronize().unwrap();
+    let [_, stream] = streams;
+    drop(stream);
+    event.synchronize().unwrap();
+    // Memory of a stranger is no memory at all.
+    let stream = one.open(&Params::default()).unwrap();
+    also.with(|program| {
+        let foreign = Err(Error::ForeignObject { object: "buffer" });
+        assert_eq!(stream.compute(program), foreign);
+        assert_eq!(stream.plan(program).map(drop), foreign);
+        let host = bytes(&[0.0; N]);
+        assert_eq!(stream.scope(|s| s.set(&also.arena, also.span(A), 0, &host)), foreign);
+        stream.synchronize()
+    })
+    .unwrap();
+    common::silent(&common::FULL);
+    common::silent(&common::PLAIN);
 }
 
 #[test]
