@@ -286,7 +286,13 @@ impl<'m> Buffer<'m> {
         self.ty.get(self.key(), at, offset, data)
     }
 
-    fn check_2d(&self, at: &Span<'_>, offset: usize, rows: Rows, host: usize) -> Result<bool> {
+    pub(super) fn check_2d(
+        &self,
+        at: &Span<'_>,
+        offset: usize,
+        rows: Rows,
+        host: usize,
+    ) -> Result<bool> {
         if rows.count == 0 || rows.len == 0 {
             return Ok(false);
         }

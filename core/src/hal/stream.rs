@@ -483,6 +483,45 @@ impl<'env> Scope<'env> {
         self.stream.ops.get_async(self.stream.key(), buffer, at, offset, data)
     }
 
+    /// [`set`](Self::set) for pieces of equal length.
+    ///
+    /// # Errors
+    /// As `set`.
+    pub fn set_2d(
+        &self,
+        buffer: &'env Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        rows: Rows,
+        data: &'env [u8],
+    ) -> Result<()> {
+        if !buffer.check_2d(&at, offset, rows, data.len())? {
+            return Ok(());
+        }
+        if !buffer.is_writable() {
+            return Err(Error::ReadOnly);
+        }
+        self.stream.ops.set_2d_async(self.stream.key(), buffer, at, offset, rows, data)
+    }
+
+    /// [`get`](Self::get) for pieces of equal length.
+    ///
+    /// # Errors
+    /// As `get`.
+    pub fn get_2d(
+        &self,
+        buffer: &'env Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        rows: Rows,
+        data: &'env mut [u8],
+    ) -> Result<()> {
+        if !buffer.check_2d(&at, offset, rows, data.len())? {
+            return Ok(());
+        }
+        self.stream.ops.get_2d_async(self.stream.key(), buffer, at, offset, rows, data)
+    }
+
     /// Queues a program.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::device::{Device, Handle};
 use crate::numbers::Numbers;
 use crate::pool::{Pool, Pools};
 use core::ffi::c_void;
-use dinrail_core::hal::{self, Buffer, Key, Span, Stream, StreamOps};
+use dinrail_core::hal::{self, Buffer, Key, Rows, Span, Stream, StreamOps};
 use dinrail_core::program::Program;
 use dinrail_core::{Error, Result};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -181,6 +181,57 @@ impl StreamOps for Device {
             _ => {
                 state.wait();
                 buffer.get(at, offset, data)
+            }
+        }
+    }
+
+    fn set_2d_async(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        rows: Rows,
+        data: &[u8],
+    ) -> Result<()> {
+        let state = self.state(key);
+        match (state.fns.common.rows.set, self.owner().buffer_of(buffer)) {
+            (Some(f), Some(b)) => {
+                let mut t = b.ready(at)?;
+                let (from, Rows { len, count, stride, host_stride }) = (data.as_ptr().cast(), rows);
+                // SAFETY: as in `set_async`.
+                unsafe { f(state.ptr, &raw mut t, from, offset, len, count, stride, host_stride) };
+                Ok(())
+            }
+            _ => {
+                state.wait();
+                buffer.set_2d(at, offset, rows, data)
+            }
+        }
+    }
+
+    fn get_2d_async(
+        &self,
+        key: Key<'_>,
+        buffer: &Buffer<'_>,
+        at: Span<'_>,
+        offset: usize,
+        rows: Rows,
+        data: &mut [u8],
+    ) -> Result<()> {
+        let state = self.state(key);
+        match (state.fns.common.rows.get, self.owner().buffer_of(buffer)) {
+            (Some(f), Some(b)) => {
+                let t = b.ready(at)?;
+                let to: *mut c_void = data.as_mut_ptr().cast();
+                let Rows { len, count, stride, host_stride } = rows;
+                // SAFETY: as in `set_async`.
+                unsafe { f(state.ptr, &raw const t, to, offset, len, count, stride, host_stride) };
+                Ok(())
+            }
+            _ => {
+                state.wait();
+                buffer.get_2d(at, offset, rows, data)
             }
         }
     }

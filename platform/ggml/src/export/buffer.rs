@@ -184,7 +184,7 @@ impl Held {
 
     /// The tensor as the device knows it. In memory that is stored as it is, a run of bytes does, which also serves types
     /// that dinrail hasn't got.
-    fn span(&self, t: &Tensor, reach: usize) -> Result<(Desc, usize)> {
+    pub(crate) fn span(&self, t: &Tensor, reach: usize) -> Result<(Desc, usize)> {
         let offset = self.offset(t)?;
         if self.ty.ty.is_repacked() {
             let codes = &self.dev().face().host.codes;
@@ -198,6 +198,16 @@ impl Held {
     fn dev(&self) -> &'static super::face::Dev {
         // SAFETY: a kind of memory lies in its device.
         unsafe { &*self.ty.dev }
+    }
+
+    /// The tensor's type and shape, if dinrail has such.
+    pub(crate) fn desc(&self, t: &Tensor) -> Option<Desc> {
+        self.dev().face().host.codes.desc(t)
+    }
+
+    /// Whether tensors are stored in another order here.
+    pub(crate) fn is_repacked(&self) -> bool {
+        self.ty.ty.is_repacked()
     }
 
     fn report(&self, what: &str, r: Result<()>) -> bool {
@@ -238,7 +248,7 @@ unsafe fn on(
 ///
 /// # Safety
 /// `p` is valid for reads of `n` bytes during `'a`.
-unsafe fn bytes<'a>(p: *const c_void, n: usize) -> &'a [u8] {
+pub(crate) unsafe fn bytes<'a>(p: *const c_void, n: usize) -> &'a [u8] {
     if n == 0 || p.is_null() {
         return &[];
     }
@@ -248,7 +258,7 @@ unsafe fn bytes<'a>(p: *const c_void, n: usize) -> &'a [u8] {
 
 /// # Safety
 /// `p` is valid for reads and writes of `n` bytes during `'a`, and nobody else uses them.
-unsafe fn bytes_mut<'a>(p: *mut c_void, n: usize) -> &'a mut [u8] {
+pub(crate) unsafe fn bytes_mut<'a>(p: *mut c_void, n: usize) -> &'a mut [u8] {
     if n == 0 || p.is_null() {
         return &mut [];
     }
@@ -330,7 +340,7 @@ unsafe extern "C" fn get(
 }
 
 /// Bytes from the first to the last piece.
-fn reach(len: usize, count: usize, stride: usize) -> Option<usize> {
+pub(crate) fn reach(len: usize, count: usize, stride: usize) -> Option<usize> {
     match count.checked_sub(1) {
         Some(steps) => stride.checked_mul(steps)?.checked_add(len),
         None => Some(0),

@@ -44,6 +44,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod text;
+mod transfer;
 
 pub use face::Export;
 

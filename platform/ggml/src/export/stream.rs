@@ -5,6 +5,7 @@ use super::face::Dev;
 use super::graph::{self, Translation};
 use super::guard;
 use super::host;
+use super::transfer;
 use crate::abi::{self, Graph, Status, StreamHead, StreamIRows, StreamRows, Tensor};
 use core::ffi::{c_char, c_void};
 use core::ptr::null_mut;
@@ -26,7 +27,7 @@ struct Team {
     stream: Stream,
 }
 
-struct State {
+pub(crate) struct State {
     dev: &'static Dev,
     params: Option<String>,
     teams: Vec<Team>,
@@ -72,6 +73,18 @@ impl State {
         self.teams.push(Team { threads, used, cache: Cache::default(), stream });
         self.current = self.teams.len() - 1;
         Ok(())
+    }
+
+    /// The stream in which work is queued.
+    pub(crate) fn queue(&self) -> Result<&'static Stream> {
+        let stream = core::ptr::from_ref(&self.team().ok_or(Error::NotFound)?.stream);
+        // SAFETY: the host ends what it has queued before it ends the stream, and `switch` waits before one goes.
+        Ok(unsafe { &*stream })
+    }
+
+    /// Says what went wrong; whether nothing did.
+    pub(crate) fn report(&self, what: &str, r: Result<()>) -> bool {
+        status(self.dev, what, r.map(|()| Status::Success)) == Status::Success as i32
     }
 
     fn synchronize(&self) -> Result<()> {
@@ -139,6 +152,31 @@ unsafe fn state<'a>(s: *mut abi::Stream) -> &'a mut State {
     unsafe { &mut *context.cast::<State>() }
 }
 
+/// As [`state`], to be looked at.
+///
+/// # Safety
+/// `s` is a stream of this plug-in, and nobody changes it meanwhile.
+pub(crate) unsafe fn shared<'a>(s: *mut abi::Stream) -> &'a State {
+    // SAFETY: the caller promises.
+    let context = unsafe { (*s.cast::<Head>()).context };
+    // SAFETY: as above: `open` put it there.
+    unsafe { &*context.cast::<State>() }
+}
+
+type Free = unsafe extern "C" fn(*mut abi::Stream);
+/// What our streams are known by.
+static FREE: Free = free;
+
+/// Whether it is a stream of this plug-in.
+///
+/// # Safety
+/// `s` points to a stream.
+pub(crate) unsafe fn is_ours(s: *mut abi::Stream) -> bool {
+    // SAFETY: the caller promises; the host's layout was checked.
+    let f = unsafe { (*s.cast::<Head>()).iface.free };
+    f.is_some_and(|f| core::ptr::fn_addr_eq(f, FREE))
+}
+
 pub(crate) unsafe extern "C" fn open(
     d: *mut abi::Device,
     params: *const c_char,
@@ -169,11 +207,11 @@ pub(crate) unsafe extern "C" fn open(
         let guid = unsafe { &raw const (*state).guid };
         let iface = StreamIRows {
             get_name: Some(name),
-            free: Some(free),
-            set_tensor_async: None,
-            get_tensor_async: None,
-            rows: StreamRows { set: None, get: None },
-            cpy_tensor_async: None,
+            free: Some(FREE),
+            set_tensor_async: caps.asynchronous.then_some(transfer::set as _),
+            get_tensor_async: caps.asynchronous.then_some(transfer::get as _),
+            rows: if caps.asynchronous { transfer::ROWS } else { StreamRows::default() },
+            cpy_tensor_async: caps.asynchronous.then_some(transfer::copy as _),
             synchronize: caps.asynchronous.then_some(synchronize as _),
             graph_plan_create: Some(plan_create),
             graph_plan_free: Some(plan_free),

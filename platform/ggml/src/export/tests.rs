@@ -1,5 +1,7 @@
 //! What a host sees, function by function, with a host made of this crate's own base library.
 
+mod queue;
+
 use super::Export;
 use super::codes::Codes;
 use crate::abi::params::{self, Codes as _};
