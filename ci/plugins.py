@@ -10,9 +10,11 @@ import pathlib
 import struct
 import sys
 
-# The C run-time's, which does nothing here, and the one with which Rust's standard library notes the program's
-# arguments. Both are compiled for the architecture's baseline.
-ALLOWED = ("frame_dummy", "std::sys::args", "std3sys4args", "register_tm_clones")
+# The C run-time's, which does nothing here, the one with which Rust's standard library notes the program's arguments, and
+# those with which GCC's run-time on 64-bit Arm asks the system what the processor has. All are compiled for the
+# architecture's baseline.
+ALLOWED = ("frame_dummy", "std::sys::args", "std3sys4args", "register_tm_clones", "init_have_lse_atomics",
+           "__init_cpu_features")
 
 
 def initialisers(path):

@@ -33,7 +33,7 @@ build() {
 
 [ "$MODE" = --no-build ] || build
 if [ "$MODE" = --build ]; then say "$OUT"; exit 0; fi
-[ "$MODE" = --no-build ] || run cargo build -q --release -p dinrail-cli -p example-plugin
+[ "$MODE" = --no-build ] || run cargo build -q --release -p dinrail-cli -p example-plugin -p dinrail-plugin-vulkan
 DINRAIL=$TARGET/release/dinrail
 PLUGIN=$OUT/libdinrail-cpu-${levels[-1]}.so
 MODEL=$ROOT/examples/models/stories260K-Q8_0.gguf
@@ -54,10 +54,11 @@ story=(run -m "$MODEL" -p "Once upon a time" -n 64 --temp 0)
 "$DINRAIL" "${story[@]}" -t 1 --load "$PLUGIN" --device CPU >"$tmp/theirs"
 cmp "$tmp/ours" "$tmp/theirs" || die "the story through the plug-in is another one"
 
-# Old processors: what they can't run says so before anything of it is executed, and the rest works.
+# Old processors, and one that has AVX2 under a system that does not save its registers: what they can't run says so
+# before anything of it is executed, and the rest works.
 if [ "$(uname -m)" = x86_64 ]; then
     have qemu-x86_64 || apt_need qemu-user
-    for cpu in Nehalem SandyBridge; do
+    for cpu in Nehalem SandyBridge max,-xsave; do
         old=(qemu-x86_64 -cpu "$cpu" "$DINRAIL")
         "${old[@]}" load "$OUT/libdinrail-cpu-avx2.so" >"$tmp/out" 2>&1 && die "$cpu took the avx2 library"
         grep -q 'score is 0' "$tmp/out" || { cat "$tmp/out" >&2; die "$cpu: not refused by its score"; }
@@ -74,35 +75,54 @@ run bash ci/peers.sh >/dev/null
 BIN=$(bash ci/peers.sh --where)
 export DINRAIL_GGML_KIND=
 
-complete() { # model, tokens, program: the text alone
-    "$3" -m "$1" -p "Once upon a time" -n "$2" --temp 0 -no-cnv -t 1 -fa off 2>"$tmp/log" ||
+complete() { # model, tokens, program, more: the text alone
+    "$3" -m "$1" -p "Once upon a time" -n "$2" --temp 0 -no-cnv -t 1 -fa off "${@:4}" 2>"$tmp/log" ||
         { tail -20 "$tmp/log" >&2; die "$3 failed on $1"; }
+}
+agree() { # file with a text, file with ggml's, what it is
+    python3 - "$tmp/$1" "$tmp/$2" "$3" <<'PYTHON'
+import os, pathlib, sys
+
+got, want = (pathlib.Path(file).read_text().rstrip() for file in sys.argv[1:3])
+# The program drops what it has not written yet when it ends, so any of them may stop early.
+most = min(len(got), len(want))
+equal = len(os.path.commonprefix([got, want]))
+print(f"  {sys.argv[3]}: {equal} of {most} characters as ggml's CPU writes them")
+# A greedy choice may fall the other way where two tokens are nearly as likely, but not at once.
+assert most >= 60 and (equal == most or equal >= 100), f"{got!r}\nnot\n{want!r}"
+PYTHON
 }
 same() { # model, tokens
     [ -f "$1" ] || { say "skipped: no $1 (ci/models.sh fetches it)"; return 0; }
     complete "$1" "$2" "$BIN/llama-completion" >"$tmp/ggml"
     GGML_BACKEND_PATH=$PLUGIN complete "$1" "$2" "$BIN/llama-completion" >"$tmp/beside"
     LD_LIBRARY_PATH=$BIN complete "$1" "$2" "$tmp/alone/llama-completion" >"$tmp/alone.txt"
-    python3 - "$tmp" "$(basename "$1")" <<'PYTHON'
-import os, pathlib, sys
-
-tmp, model = pathlib.Path(sys.argv[1]), sys.argv[2]
-want = (tmp / "ggml").read_text().rstrip()
-for name, file in ("beside ggml's CPU", "beside"), ("instead of ggml's CPU", "alone.txt"):
-    got = (tmp / file).read_text().rstrip()
-    # The program drops what it has not written yet when it ends, so any of them may stop early.
-    most = min(len(got), len(want))
-    equal = len(os.path.commonprefix([got, want]))
-    print(f"  {model}, {name}: {equal} of {most} characters as ggml's CPU writes them")
-    # A greedy choice may fall the other way where two tokens are nearly as likely, but not at once.
-    assert most >= 60 and (equal == most or equal >= 100), f"{got!r}\nnot\n{want!r}"
-PYTHON
+    agree beside ggml "$(basename "$1"), beside ggml's CPU"
+    agree alone.txt ggml "$(basename "$1"), instead of ggml's CPU"
 }
 
 say "llama.cpp loads $(basename "$PLUGIN")"
 GGML_BACKEND_PATH=$PLUGIN "$BIN/llama-completion" --list-devices 2>&1 | tee "$tmp/out" | grep -a DINRAIL ||
     { cat "$tmp/out" >&2; die "llama.cpp does not list the device"; }
 GGML_BACKEND_PATH=$TARGET/release/libexample_plugin.so "$BIN/llama-completion" --list-devices 2>&1 | grep -a DINRAIL-Reference
+
+# The Vulkan backend on a device in software: llama.cpp queues its transfers, and waits for them by events.
+vulkan() {
+    local icd plugin=$TARGET/release/libdinrail_plugin_vulkan.so model=$ROOT/examples/models/stories260K-f32.gguf
+    for icd in /usr/share/vulkan/icd.d/lvp_icd*.json; do
+        [ -f "$icd" ] || { say "skipped: no Vulkan device (mesa-vulkan-drivers)"; return 0; }
+        export VK_DRIVER_FILES=$icd VK_ICD_FILENAMES=$icd
+    done
+    complete "$model" 64 "$BIN/llama-completion" >"$tmp/cpu"
+    GGML_BACKEND_PATH=$plugin DINRAIL_GGML_KIND=gpu complete "$model" 64 "$BIN/llama-completion" -ngl 99 \
+        --device DINRAIL-Vulkan0 >"$tmp/vulkan"
+    grep -a 'DINRAIL-Vulkan0 model buffer\|DINRAIL-Vulkan0 compute buffer\|offloaded' "$tmp/log"
+    grep -a -q 'DINRAIL-Vulkan0 compute buffer' "$tmp/log" || die "llama.cpp did not compute on DINRAIL-Vulkan0"
+    agree vulkan cpu "$(basename "$model"), on DINRAIL-Vulkan0"
+}
+[ "$(id -u)" != 0 ] || apt_need libvulkan1 mesa-vulkan-drivers
+say "llama.cpp loads libdinrail_plugin_vulkan.so"
+(vulkan)
 
 # A folder in which these libraries are the only CPU backends, under the names that llama.cpp looks for.
 mkdir "$tmp/alone"

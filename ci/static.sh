@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The program linked statically, with glibc and with musl: it can't load libraries and says so before it tries, and its
-# compiled-in backends work.
+# compiled-in backends work. Linked with musl as a shared library, it loads plug-ins as any other program does; what is
+# different there is that an unloaded library stays in memory.
 . "$(dirname "$0")/lib.sh"
 host_rust
 have python3 || apt_need python3
@@ -51,6 +52,7 @@ say "musl"
 [ "$(uname -m)" = x86_64 ] || { say "skipped: no musl recipe for $(uname -m)"; exit 0; }
 foreign_rust
 apt_need musl-tools
+MUSL=x86_64-unknown-linux-musl
 lib=$TARGET-musl/lib
 mkdir -p "$lib"
 # What Rust's standard library unwinds with: GCC's, but for a function that only glibc has, without which it asks
@@ -74,6 +76,27 @@ chmod +x "$lib/bin/musl-gcc"
 (
     export CARGO_TARGET_DIR=$TARGET-musl
     export RUSTFLAGS="-C target-feature=+crt-static -C link-self-contained=no -C linker=$lib/bin/musl-gcc -L native=$lib"
-    foreign cargo build -Z build-std=std,panic_unwind -p dinrail-cli --target x86_64-unknown-linux-musl
+    foreign cargo build -Z build-std=std,panic_unwind -p dinrail-cli --target $MUSL
 )
-check "$TARGET-musl/x86_64-unknown-linux-musl/debug/dinrail"
+check "$TARGET-musl/$MUSL/debug/dinrail"
+
+say "musl, shared"
+# Programs that aren't static ask for the unwinder by another name.
+mkdir -p "$lib/shared"
+cp "$lib/libunwind.a" "$lib/shared/libgcc_s.a"
+(
+    export CARGO_TARGET_DIR=$TARGET-musl-shared CC=musl-gcc
+    export RUSTFLAGS="-C target-feature=-crt-static -C link-self-contained=no -C linker=$real -L native=$lib/shared"
+    export CARGO_PROFILE_TEST_OPT_LEVEL=0 CARGO_PROFILE_TEST_DEBUG=0
+    # With `test` in both commands, so that the second finds what the first has built.
+    these=(-Z build-std=std,panic_unwind,test --target $MUSL -p dinrail-cli -p example-plugin -p dinrail-loader-tests)
+    foreign cargo build "${these[@]}"
+    dir=$CARGO_TARGET_DIR/$MUSL/debug
+    readelf -lW "$dir/dinrail" | grep -q 'interpreter: .*ld-musl' || die "not linked with musl's shared library"
+    # dinrail's own plug-in, which takes the compiled-in backend's place since it is named, and computes.
+    run "$dir/dinrail" load "$dir/libexample_plugin.so"
+    out=$("$dir/dinrail" run -m $MODEL --temp 0 -n 12 -q --load "$dir/libexample_plugin.so" --device Reference)
+    [ "$out" = "$STORY" ] || die "another story: $out"
+    # Plug-ins in C: loaded, listed, unloaded, loaded again when the file has changed, a thousand times.
+    foreign cargo test "${these[@]}" --test table
+)

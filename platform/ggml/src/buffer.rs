@@ -1,6 +1,6 @@
 //! Buffers of the library's memory.
 
-use crate::abi::{self, BufferFns, Tensor};
+use crate::abi::{self, BufferFns, BufferTail, Tensor};
 use crate::backend::{Library, Loaded};
 use crate::numbers::Numbers;
 use core::ffi::c_void;
@@ -49,7 +49,7 @@ impl State {
         owner: &'static Library,
         loaded: &Loaded,
         ptr: *mut abi::Buffer,
-    ) -> Result<(Box<Self>, *mut abi::BufferType)> {
+    ) -> Result<(Box<Self>, BufferTail)> {
         // SAFETY: the caller's promise, and the layout is the library's.
         let (fns, tail) = unsafe { BufferFns::read(loaded.layout, ptr) };
         let mut state = Box::new(Self {
@@ -70,7 +70,7 @@ impl State {
         if state.base.is_null() {
             return Err(failed("get_base"));
         }
-        Ok((state, tail.buft))
+        Ok((state, tail))
     }
 
     /// The tensor at `at` as the library wants to see it.

@@ -144,10 +144,10 @@ impl BufferType {
 
     /// A small buffer of the library's, for questions about what may lie in one.
     pub(crate) fn small(&self, l: &Loaded) -> Result<Box<State>> {
-        self.make(l, 64).map(|(state, _)| state)
+        self.make(l, 64)
     }
 
-    fn make(&self, l: &Loaded, size: usize) -> Result<(Box<State>, *mut abi::BufferType)> {
+    fn make(&self, l: &Loaded, size: usize) -> Result<Box<State>> {
         let p = self.pointer(l)?.as_ptr();
         // SAFETY: a kind of memory of the library's.
         let f = unsafe { (*p).iface.alloc_buffer };
@@ -158,7 +158,11 @@ impl BufferType {
             return Err(Error::OutOfMemory { requested: size, available: usize::MAX });
         }
         // SAFETY: a new buffer of the library's.
-        unsafe { State::adopt(self.owner, l, buffer) }
+        let (state, tail) = unsafe { State::adopt(self.owner, l, buffer) }?;
+        match tail.size >= size {
+            true => Ok(state),
+            false => Err(Error::OutOfMemory { requested: size, available: tail.size }),
+        }
     }
 
     /// The handle's own words for a buffer that the library gave.
@@ -250,10 +254,7 @@ impl hal::BufferType for BufferType {
     }
 
     fn alloc(&'static self, size: usize) -> Result<Allocation> {
-        self.owner.with(|l| {
-            let (state, _) = self.make(l, size)?;
-            Ok(self.allocation(state))
-        })
+        self.owner.with(|l| Ok(self.allocation(self.make(l, size)?)))
     }
 
     fn free(&self, key: Key<'_>, _size: usize) {

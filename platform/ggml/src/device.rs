@@ -146,7 +146,8 @@ impl Device {
             return Err(LENDING);
         }
         // SAFETY: a new buffer of the library's.
-        unsafe { BufferState::adopt(self.owner, l, buffer) }
+        let (state, tail) = unsafe { BufferState::adopt(self.owner, l, buffer) }?;
+        if tail.size < size { Err(LENDING) } else { Ok((state, tail.buft)) }
     }
 
     /// What host memory must be aligned to for the device to use it in place.

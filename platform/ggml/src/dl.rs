@@ -173,7 +173,14 @@ pub(crate) fn present() -> Vec<Shared> {
 }
 
 /// Files of what is loaded.
-#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+#[cfg(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_os = "dragonfly",
+    target_os = "netbsd",
+    target_os = "openbsd"
+))]
 fn files() -> Vec<PathBuf> {
     use core::ffi::{CStr, c_int};
     use std::os::unix::ffi::OsStrExt;
@@ -201,8 +208,39 @@ fn files() -> Vec<PathBuf> {
     list
 }
 
-/// Elsewhere what was loaded is visible to everyone.
-#[cfg(all(unix, not(any(target_os = "linux", target_os = "android", target_os = "freebsd"))))]
+/// As above; another thread may load or unload something meanwhile, which is left out then.
+#[cfg(target_vendor = "apple")]
+fn files() -> Vec<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    unsafe extern "C" {
+        fn _dyld_image_count() -> u32;
+        fn _dyld_get_image_name(index: u32) -> *const core::ffi::c_char;
+    }
+    // SAFETY: it takes nothing.
+    let count = unsafe { _dyld_image_count() };
+    let name = |i| {
+        // SAFETY: any number may be asked for: those that are none give null.
+        let name = unsafe { _dyld_get_image_name(i) };
+        // SAFETY: a string of the loader's.
+        let name = (!name.is_null()).then(|| unsafe { core::ffi::CStr::from_ptr(name) })?;
+        Some(std::ffi::OsStr::from_bytes(name.to_bytes()).into())
+    };
+    (0..count).filter_map(name).collect()
+}
+
+/// Elsewhere what was loaded must be visible to everyone.
+#[cfg(all(
+    unix,
+    not(any(
+        target_os = "linux",
+        target_os = "android",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        target_os = "netbsd",
+        target_os = "openbsd",
+        target_vendor = "apple"
+    ))
+))]
 fn files() -> Vec<PathBuf> {
     Vec::new()
 }

@@ -5,6 +5,7 @@
 use dinrail_ggml::{Candidate, Library};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// The folder for downloads and foreign builds.
 pub fn cache() -> PathBuf {
@@ -16,6 +17,10 @@ pub fn cache() -> PathBuf {
 
 /// A folder of libraries that `ci/ggml-packages.sh` fetched (`cpu-v2`, `vulkan-v2`, `cpu-v1`), for this processor.
 pub fn package(name: &str) -> Option<PathBuf> {
+    if cfg!(target_env = "musl") {
+        println!("skipped: {name} is built for glibc");
+        return None;
+    }
     let name = match (name, std::env::consts::ARCH) {
         (name, "x86_64") => name.to_owned(),
         ("cpu-v2", "aarch64") => "cpu-v2-arm64".to_owned(),
@@ -34,8 +39,8 @@ pub fn package(name: &str) -> Option<PathBuf> {
 
 /// The folder of llama.cpp's programs and libraries that `ci/peers.sh` built.
 pub fn peers() -> Option<PathBuf> {
-    if cfg!(not(target_arch = "x86_64")) {
-        println!("skipped: llama.cpp is not built for this processor");
+    if cfg!(any(not(target_arch = "x86_64"), target_env = "musl")) {
+        println!("skipped: llama.cpp is not built for this processor and C library");
         return None;
     }
     let dir = cache().join("peers");
@@ -70,13 +75,34 @@ pub fn best_cpu(dir: &Path) -> &'static Library {
     best.expect("one of them suits").1.init().expect("starts")
 }
 
+/// A folder of this process for what it compiles, gone when the process has ended.
+///
+/// # Panics
+/// If it can't be made.
+pub fn workshop() -> &'static Path {
+    static DIR: OnceLock<PathBuf> = OnceLock::new();
+    unsafe extern "C" {
+        fn atexit(f: extern "C" fn()) -> core::ffi::c_int;
+    }
+    extern "C" fn clear() {
+        // What is loaded stays in memory.
+        let _ = DIR.get().map(std::fs::remove_dir_all);
+    }
+    DIR.get_or_init(|| {
+        let dir = std::env::temp_dir().join(format!("dinrail-interop-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a temporary folder");
+        // SAFETY: the function lives as long as the program, and does not unwind.
+        unsafe { atexit(clear) };
+        dir
+    })
+}
+
 /// Compiles a plug-in from C. `None`, with a word, where there is no C compiler.
 ///
 /// # Panics
 /// If the compiler refuses the source.
 pub fn compile(name: &str, source: &str, flags: &[&str]) -> Option<PathBuf> {
-    let dir = std::env::temp_dir().join(format!("dinrail-interop-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("a temporary folder");
+    let dir = workshop();
     let (c, so) = (dir.join(format!("{name}.c")), dir.join(format!("lib{name}.so")));
     std::fs::write(&c, source).expect("writes");
     let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());

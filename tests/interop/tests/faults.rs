@@ -1,7 +1,8 @@
 //! Plug-ins that are wrong in every way that was ever reported, compiled here.
 
 use dinrail_core::Error;
-use dinrail_core::hal::{Backend, Buffer, Params};
+use dinrail_core::hal::{Backend, Buffer, Params, Span};
+use dinrail_core::tensor::{DType, Desc};
 use dinrail_ggml::{Candidate, LoadError, Stage};
 use dinrail_interop as interop;
 use std::path::{Path, PathBuf};
@@ -264,4 +265,111 @@ fn memory_that_is_not_there() {
     let library = Candidate::open(&file).unwrap().init().unwrap();
     assert!(Buffer::new(library.device(0).unwrap().buffer_type(), 64).is_err());
     library.unload().unwrap();
+}
+
+/// Functions of a base library, in the plug-in itself. Each can be left out or made wrong.
+const BASE: &str = r#"
+typedef struct {
+    int type; void *buffer; int64_t ne[4]; size_t nb[4]; int op, op_params[16], flags;
+    void *src[10], *view_src; size_t view_offs; void *data; char name[64]; void *extra; char padding[8];
+} tensor;
+#ifndef OVERHEAD
+#define OVERHEAD (sizeof(tensor) + 32)
+#endif
+#ifndef CONTEXT
+#define CONTEXT &made
+#endif
+#ifndef TENSOR
+#define TENSOR &made
+#endif
+static tensor made;
+const char *ggml_op_name(int i) { return i ? NULL : "NONE"; }
+const char *ggml_unary_op_name(int i) { (void)i; return NULL; }
+const char *ggml_type_name(int i) { return i ? NULL : "f32"; }
+int64_t ggml_blck_size(int i) { (void)i; return 1; }
+size_t ggml_type_size(int i) { (void)i; return 4; }
+void *ggml_init(size_t n, void *p, bool no) { (void)n, (void)p, (void)no; return CONTEXT; }
+void ggml_free(void *c) { (void)c; }
+void *ggml_new_tensor_4d(void *c, int type, int64_t a, int64_t b, int64_t d, int64_t e) {
+    (void)c;
+    tensor t = {.type = type, .ne = {a, b, d, e}, .nb = {4, 4 * a, 4 * a * b, 4 * a * b * d}};
+    made = t;
+#ifdef BREAK
+    BREAK;
+#endif
+    return TENSOR;
+}
+void *ggml_new_graph_custom(void *c, size_t n, bool g) { (void)c, (void)n, (void)g; return NULL; }
+size_t ggml_graph_overhead_custom(size_t n, bool g) { (void)n, (void)g; return 64; }
+#ifndef MISSING
+size_t ggml_tensor_overhead(void) { return OVERHEAD; }
+#endif
+void ggml_build_forward_expand(void *g, void *t) { (void)g, (void)t; }
+void ggml_backend_buffer_free(buffer *b) { b->free_buffer(b); }
+"#;
+
+#[test]
+fn base_libraries_that_are_none() {
+    let Some(file) = plugin("base-good", BASE, &[]) else { return };
+    let library = Candidate::open(&file).unwrap().init().unwrap();
+    assert_eq!(library.notes(), Vec::<String>::new());
+    // What the base library has no number for can't be asked for.
+    let buffer = Buffer::new(library.device(0).unwrap().buffer_type(), 64).unwrap();
+    let [floats, bytes] = [DType::F32, DType::I8].map(|t| Desc::d1(t, 4).unwrap());
+    buffer.set(Span { desc: &floats, offset: 0 }, 0, &[9; 16]).unwrap();
+    let e = buffer.set(Span { desc: &bytes, offset: 0 }, 0, &[9; 4]).unwrap_err();
+    assert_eq!(e, Error::Invalid { what: "element type", value: DType::I8 as i64 });
+    drop(buffer);
+    library.unload().unwrap();
+    for (name, define, words) in [
+        ("missing", "#define MISSING", "no `ggml_tensor_overhead`"),
+        ("small", "#define OVERHEAD 8", "take 8 bytes"),
+        ("huge", "#define OVERHEAD SIZE_MAX", "a layout that is not known"),
+        ("nocontext", "#define CONTEXT NULL", "ggml_init gave nothing"),
+        ("notensor", "#define TENSOR NULL", "elsewhere"),
+        ("moved", "#define BREAK made.ne[0] = made.ne[1]", "elsewhere"),
+        ("strides", "#define BREAK made.nb[0] = 2", "elsewhere"),
+    ] {
+        let file = plugin(&format!("base-{name}"), &format!("{define}\n{BASE}"), &[]).unwrap();
+        let e = fails(&file);
+        assert_eq!(e.stage(), Stage::Base, "{name}: {e}");
+        assert!(e.reason().contains(words), "{name}: {e}");
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        assert!(!maps.contains(&format!("libbase-{name}.so")), "{name} is still mapped");
+    }
+}
+
+/// Memory that is less than was asked for, nowhere, or of an alignment that can't be.
+#[test]
+fn memory_that_is_something_else() {
+    let load = |name: &str, get: &str| {
+        let file = plugin(name, &format!("{get}\n#define GET(i) (change(), &devices[i])"), &[])?;
+        Some(Candidate::open(&file).unwrap().init().unwrap().device(0).unwrap().buffer_type())
+    };
+    let less = "static buffer *less(buft *t, size_t n) { return new_buffer(t, n / 2); }\n\
+                static void change(void) { memory.alloc_buffer = less; }";
+    let Some(ty) = load("less", less) else { return };
+    let e = Buffer::new(ty, 64).unwrap_err();
+    assert_eq!(e, Error::OutOfMemory { requested: 64, available: 32 });
+    let nowhere = "static void *none(buffer *b) { (void)b; return NULL; }\n\
+                   static buffer *at(buft *t, size_t n) { buffer *b = new_buffer(t, n); b->get_base = none; return b; }\n\
+                   static void change(void) { memory.alloc_buffer = at; }";
+    let e = Buffer::new(load("nowhere", nowhere).unwrap(), 64).unwrap_err();
+    assert_eq!(e, Error::Device { call: "get_base", code: -1 });
+    let without = nowhere.replace("= none;", "= NULL;");
+    let e = Buffer::new(load("without-base", &without).unwrap(), 64).unwrap_err();
+    assert_eq!(e, Error::NotOffered { function: "get_base" });
+    for (name, n) in [("align0", "0"), ("align3", "3"), ("alignmax", "SIZE_MAX")] {
+        let get = format!(
+            "static size_t odd(buft *t) {{ (void)t; return {n}; }}\n\
+             static void change(void) {{ memory.get_alignment = odd; }}"
+        );
+        let ty = load(name, &get).unwrap();
+        assert!(ty.alignment().is_power_of_two() && ty.alignment() <= 64, "{}", ty.alignment());
+        Buffer::new(ty, 64).unwrap().write(63, &[1]).unwrap();
+    }
+    let none = "static size_t none(buft *t) { (void)t; return 0; }\n\
+                static void change(void) { memory.get_max_size = none; memory.get_name = NULL; }";
+    let ty = load("max0", none).unwrap();
+    assert!(Buffer::new(ty, 64).is_err() && !ty.name().is_empty());
 }

@@ -83,8 +83,7 @@ int main(int argc, char **argv) {
             let name = p.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with("libggml.") && name.contains(".so")
         })?;
-        let folder = std::env::temp_dir().join(format!("dinrail-load-all-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).ok()?;
+        let folder = interop::workshop();
         let (source, program) = (folder.join("theirs.c"), folder.join("theirs"));
         std::fs::write(&source, THEIRS).ok()?;
         let cc = std::env::var_os("CC").unwrap_or_else(|| "cc".into());

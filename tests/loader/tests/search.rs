@@ -64,6 +64,27 @@ fn the_executables_directory_is_the_real_one() {
     }
 }
 
+/// The best of one name, from wherever backends are looked for; the system's own list of directories is none of them.
+#[test]
+fn one_name_from_all_directories() {
+    let nest = Nest::new();
+    let (bin, system, data) = (nest.dir("bin"), nest.dir("system"), nest.dir("data"));
+    let user = nest.dir("data/dinrail/backends");
+    install(&bin.join("prog"));
+    if !plugin(&bin.join("libggml-gpu-a.so"), &["NAME=\"A\"", "SCORE=3"]) {
+        return;
+    }
+    plugin(&user.join("libggml-gpu-b.so"), &["NAME=\"B\"", "SCORE=5"]);
+    plugin(&system.join("libggml-gpu-c.so"), &["NAME=\"C\"", "SCORE=9"]);
+    plugin(&bin.join("libggml-other.so"), &["BEFORE=abort()"]);
+    let mut command = probe_at(&bin.join("prog"));
+    command.args(["--best", "GPU", "--all"]).env("LD_LIBRARY_PATH", &system);
+    let r = report(command.env("XDG_DATA_HOME", &data));
+    assert_eq!(r.files(), ["libggml-gpu-a.so", "libggml-gpu-b.so"]);
+    assert_eq!(r.taken(), ["libggml-gpu-b.so"]);
+    assert!(!r.places().iter().any(|(p, _)| Path::new(p) == system));
+}
+
 #[test]
 fn variables_take_files_directories_and_lists() {
     let nest = Nest::new();

@@ -33,6 +33,12 @@ fn devices() -> Vec<String> {
     registry().devices().map(|d| d.name().to_owned()).collect()
 }
 
+/// Whether a library that was closed is out of memory. musl keeps them all.
+fn is_out(file: &str) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    maps.contains(file) == cfg!(target_env = "musl")
+}
+
 #[test]
 fn the_same_again_is_the_same_handle() {
     let _turn = turn();
@@ -65,8 +71,7 @@ fn the_same_again_is_the_same_handle() {
         "{text}"
     );
     assert_eq!(devices(), after);
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    assert!(!maps.contains("libggml-third.so"), "what was not taken is closed");
+    assert!(is_out("libggml-third.so"), "what was not taken is closed");
     loader::unload(first).unwrap();
     assert_eq!(devices(), before);
     assert_eq!(loader::unload(first).unwrap_err().cause(), Some(Error::Stale));
@@ -93,8 +98,7 @@ fn what_is_alive_is_counted() {
     buffers[0].write(0, &[1, 2, 3]).unwrap();
     drop(buffers);
     loader::unload(handle).unwrap();
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-    assert!(!maps.contains("libggml-alive.so"), "it is closed");
+    assert!(is_out("libggml-alive.so"), "it is closed");
     assert_eq!(registry().backend(handle).err(), Some(Error::Stale));
     assert_eq!(Buffer::new(device.buffer_type(), 8).unwrap_err(), Error::Stale);
     let again = loader::load(&file, &options()).unwrap();

@@ -145,7 +145,31 @@ fn executable_directory() -> Result<PathBuf, String> {
         // Linux without /proc: the kernel passed the path that the program was started by.
         Err(e) => started_by().and_then(|p| p.canonicalize().ok()).ok_or(e.to_string())?,
     };
-    path.parent().map(Path::to_owned).ok_or_else(|| "it has none".into())
+    path.parent().map(usual).ok_or_else(|| "it has none".into())
+}
+
+/// A directory as users write it. Windows resolves links to paths that begin with `\\?\`, of which the documentation of its
+/// loader (and what it does with dependencies beside a library) says nothing.
+fn usual(dir: &Path) -> PathBuf {
+    match dir.to_str().filter(|_| cfg!(windows)).and_then(unprefixed) {
+        Some(text) => text.into(),
+        None => dir.to_owned(),
+    }
+}
+
+/// `None` where the path has no such prefix, or none that can be left out.
+fn unprefixed(dir: &str) -> Option<String> {
+    // With room for a file's name below the 260 characters of a usual path.
+    const MOST: usize = 180;
+    let rest = dir.strip_prefix(r"\\?\").filter(|r| r.len() <= MOST)?;
+    // Names that only the long form keeps as they are.
+    let odd = |part: &str| part.is_empty() || part.ends_with(['.', ' ']) || part.contains('/');
+    let (start, names) = match rest.strip_prefix(r"UNC\") {
+        Some(share) => (r"\\", share),
+        None if rest.as_bytes().get(1) == Some(&b':') => ("", rest),
+        None => return None,
+    };
+    (!names.trim_end_matches('\\').split('\\').any(odd)).then(|| format!("{start}{names}"))
 }
 
 /// The path that this program was started by. A relative one would be taken from wherever the program stands, so it
@@ -221,9 +245,15 @@ unsafe extern "C" {
     ))
 ))]
 fn privileged() -> bool {
-    // SAFETY: it takes nothing and always succeeds.
-    let (user, effective) = unsafe { (libc::getuid(), libc::geteuid()) };
-    user != effective
+    // SAFETY: it takes nothing and always succeeds; so do the others.
+    let user = unsafe { libc::getuid() };
+    // SAFETY: as above.
+    let effective = unsafe { libc::geteuid() };
+    // SAFETY: as above.
+    let group = unsafe { libc::getgid() };
+    // SAFETY: as above.
+    let effective_group = unsafe { libc::getegid() };
+    user != effective || group != effective_group
 }
 
 #[cfg(not(unix))]
@@ -243,6 +273,23 @@ mod tests {
         assert_eq!(build_time("../lib", None), None);
         assert_eq!(build_time("../lib", Some(&here)), Some(here.join("../lib")));
         assert_eq!(build_time(whole.to_str().unwrap(), None), Some(whole.clone()));
+    }
+
+    #[test]
+    fn paths_of_windows_as_users_write_them() {
+        let as_is = |text: &str| assert_eq!(unprefixed(text), None, "{text}");
+        let shorter = |text: &str, want: &str| assert_eq!(unprefixed(text).as_deref(), Some(want));
+        shorter(r"\\?\C:\Programs\Ж и é", r"C:\Programs\Ж и é");
+        shorter(r"\\?\C:\", r"C:\");
+        shorter(r"\\?\UNC\server\share\bin", r"\\server\share\bin");
+        as_is(r"C:\Programs");
+        as_is(r"\\server\share");
+        as_is(r"\\?\Volume{b75e2c83}\bin");
+        as_is(r"\\?\C:\ends with a dot.\bin");
+        as_is(r"\\?\C:\ends with a blank \bin");
+        as_is(r"\\?\C:\a/b");
+        as_is(&format!(r"\\?\C:\{}", "long".repeat(64)));
+        assert_eq!(usual(Path::new("/a/b")), Path::new("/a/b"));
     }
 
     #[cfg(unix)]

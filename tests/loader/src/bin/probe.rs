@@ -84,7 +84,10 @@ fn main() {
         });
     }
     if job.all {
-        reports.push(loader::load_all(o));
+        reports.push(match &job.best {
+            Some(name) => loader::load_best(name, None, o),
+            None => loader::load_all(o),
+        });
     }
     let text = match job.display {
         true => reports.iter().map(|r| r.to_string()).collect(),

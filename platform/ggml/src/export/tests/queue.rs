@@ -130,7 +130,7 @@ impl StreamOps for Late {
         source: (&Buffer<'_>, Span<'_>),
         target: (&Buffer<'_>, Span<'_>),
     ) -> Result<bool> {
-        if from.key_for(self).is_none() {
+        if !core::ptr::addr_eq(from.device(), self) {
             return Ok(false);
         }
         let (a, b) = (Self::place(source.0, source.1, 0), Self::place(target.0, target.1, 0));
