@@ -5,7 +5,7 @@ mod common;
 use dinrail_conformance::{Suite, cases};
 use dinrail_core::error::Error;
 use dinrail_core::hal::Params;
-use dinrail_layers::{Fault, Kind, Layer, Validate};
+use dinrail_layers::{Fault, Kind, Layer, Recorder, Trace, Validate};
 
 #[test]
 fn the_device_keeps_its_contract() {
@@ -18,6 +18,22 @@ fn the_device_keeps_its_contract() {
     let report = suite.run_all(some, &[], |f| println!("{f}"));
     assert_eq!((report.failed, layer.hook().violations()), (0, 0));
     common::silent(&common::FULL);
+}
+
+#[test]
+fn every_call_is_told() {
+    static CALLS: Recorder<256> = Recorder::new();
+    let Some(device) = common::device(&common::FULL) else { return };
+    let layer = Layer::new(device, Trace::new(&CALLS));
+    let layer: &'static Layer<Trace> = Box::leak(Box::new(layer));
+    common::use_everything(layer, &[1; 5000]).unwrap();
+    let calls: Vec<_> = CALLS.calls().map(|c| c.kind).collect();
+    let seen = |kind| calls.iter().filter(|k| **k == kind).count();
+    assert_eq!((seen(Kind::Open), seen(Kind::Close)), (2, 2));
+    assert_eq!(seen(Kind::Alloc), seen(Kind::Free));
+    assert_eq!((seen(Kind::EventNew), seen(Kind::Record), seen(Kind::EventFree)), (1, 1, 1));
+    assert_eq!((seen(Kind::Compute), seen(Kind::Plan), seen(Kind::PlanCompute)), (3, 1, 2));
+    assert!(seen(Kind::Set) > 0 && seen(Kind::Get) > 0 && seen(Kind::Synchronize) > 0);
 }
 
 #[test]

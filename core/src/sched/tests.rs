@@ -289,8 +289,27 @@ fn memory_is_known_before_it_is_taken_and_failing_to_get_it_is_survivable() {
         build.output(y);
         let graph = build.finish().unwrap();
         s.split(graph, &[]).unwrap();
-        let got = Buffer::new(s.arena_type(0).unwrap(), s.arena_size(0));
-        assert_eq!(got.is_ok(), fits);
+        let size = s.arena_size(0);
+        match Buffer::new(s.arena_type(0).unwrap(), size) {
+            Ok(_) => assert!(fits),
+            Err(e) => {
+                assert!(!fits);
+                let available = gpu.budget.load(SeqCst);
+                assert_eq!(e, Error::OutOfMemory { requested: size, available });
+                continue;
+            }
+        }
+        // A GPU alone, no CPU at all; the smaller graph as well after the larger one as before.
+        let (x, y) = (s.schedule().unwrap().node(x), s.schedule().unwrap().node(y));
+        with(&s, &[], |ready| {
+            ready.begin().unwrap().set_f32(x, &vec![3.0; len]).unwrap();
+            ready.run().unwrap();
+            ready.synchronize().unwrap();
+            let mut out = vec![0.0; len];
+            ready.program().get_f32(y, &mut out).unwrap();
+            assert!(out.iter().all(|y| *y == 9.0));
+        })
+        .unwrap();
     }
 }
 
