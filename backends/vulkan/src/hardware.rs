@@ -1,6 +1,8 @@
 //! Whether the system has graphics hardware, without asking Vulkan: its loader opens every driver that is installed, and
 //! those in software bring a compiler along, tens of megabytes that a program on the CPU has no use for.
 
+use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// What the device files of graphics hardware begin with: the kernel's own interface (in a folder of its own), and those of
@@ -8,16 +10,18 @@ use std::path::Path;
 const FILES: [&str; 10] =
     ["nvidia", "dxg", "kfd", "kgsl", "mali", "nvhost", "nvgpu", "nvmap", "pvr", "galcore"];
 
-/// Whether a folder like `/dev` shows graphics hardware; also if it can't be read.
+/// Whether a file in a folder begins with one of these; also if the folder is there and can't be read.
+fn begins(folder: &Path, heads: &[&str]) -> bool {
+    let is = |name: &OsStr| heads.iter().any(|h| name.as_encoded_bytes().starts_with(h.as_bytes()));
+    match std::fs::read_dir(folder) {
+        Ok(mut files) => files.any(|f| f.map_or(true, |f| is(&f.file_name()))),
+        Err(e) => e.kind() != ErrorKind::NotFound,
+    }
+}
+
+/// Whether a folder like `/dev` shows graphics hardware.
 fn shows(dev: &Path) -> bool {
-    let begins = |folder: &Path, heads: &[&str]| -> Option<bool> {
-        let names = std::fs::read_dir(folder).ok()?.flatten().map(|e| e.file_name());
-        let is = |n: &std::ffi::OsStr| {
-            heads.iter().any(|h| n.as_encoded_bytes().starts_with(h.as_bytes()))
-        };
-        Some(names.into_iter().any(|n| is(&n)))
-    };
-    begins(dev, &FILES).unwrap_or(true) || begins(&dev.join("dri"), &["renderD"]).unwrap_or(false)
+    begins(dev, &FILES) || begins(&dev.join("dri"), &["renderD"])
 }
 
 /// Whether the system may have graphics hardware. Where there is no way to tell, it may.
@@ -32,7 +36,7 @@ mod tests {
     #[test]
     fn hardware_shows_in_device_files() {
         let folder = std::env::temp_dir().join(format!("dinrail-dev-{}", std::process::id()));
-        assert!(shows(&folder), "what can't be read hides nothing");
+        assert!(!shows(&folder), "no devices at all");
         std::fs::create_dir_all(folder.join("dri")).unwrap();
         let see = |file: &str| {
             std::fs::write(folder.join(file), "").unwrap();
@@ -45,6 +49,10 @@ mod tests {
         for file in ["dri/renderD128", "nvidiactl", "nvidia0", "dxg", "kgsl-3d0", "mali0"] {
             assert!(see(file), "{file}");
         }
+        // What can't be read may hide something.
+        std::fs::remove_dir(folder.join("dri")).unwrap();
+        std::fs::write(folder.join("dri"), "").unwrap();
+        assert!(shows(&folder));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }
