@@ -114,9 +114,9 @@ vulkan() {
         export VK_DRIVER_FILES=$icd VK_ICD_FILENAMES=$icd
     done
     complete "$model" 64 "$BIN/llama-completion" >"$tmp/cpu"
-    GGML_BACKEND_PATH=$plugin DINRAIL_GGML_KIND=gpu complete "$model" 64 "$BIN/llama-completion" -ngl 99 \
+    GGML_BACKEND_PATH=$plugin DINRAIL_GGML_KIND=gpu complete "$model" 64 "$BIN/llama-completion" -ngl 99 -v \
         --device DINRAIL-Vulkan0 >"$tmp/vulkan"
-    grep -a 'DINRAIL-Vulkan0 model buffer\|DINRAIL-Vulkan0 compute buffer\|offloaded' "$tmp/log"
+    grep -a 'using device\|layers to GPU\|DINRAIL-Vulkan0 compute buffer' "$tmp/log" | sort -u -k 3 | sed 's/^/  /'
     grep -a -q 'DINRAIL-Vulkan0 compute buffer' "$tmp/log" || die "llama.cpp did not compute on DINRAIL-Vulkan0"
     agree vulkan cpu "$(basename "$model"), on DINRAIL-Vulkan0"
 }

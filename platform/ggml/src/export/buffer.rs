@@ -111,7 +111,7 @@ unsafe extern "C" fn alloc(ty: *mut abi::BufferType, size: usize) -> *mut abi::B
         // SAFETY: as above.
         let t = unsafe { of_type(ty) };
         match Buffer::new(t.ty, size) {
-            Ok(b) => wrap(ty, b),
+            Ok(b) => wrap(ty, b, None),
             Err(e) => {
                 // SAFETY: a kind of memory lies in its device.
                 unsafe { &*t.dev }.face().complain(&format!("{}: {e}", t.name.as_str()));
@@ -122,11 +122,16 @@ unsafe extern "C" fn alloc(ty: *mut abi::BufferType, size: usize) -> *mut abi::B
 }
 
 /// ggml's structure for a buffer, which the host frees with C's `free` or C++'s `delete` after `free_buffer`; null
-/// where there is no memory for it.
-pub(crate) fn wrap(ty: *mut abi::BufferType, buffer: Buffer<'static>) -> *mut abi::Buffer {
+/// where there is no memory for it. `lent` is the host's memory that it was made of: there tensors are put by address,
+/// also where the device doesn't use that.
+pub(crate) fn wrap(
+    ty: *mut abi::BufferType,
+    buffer: Buffer<'static>,
+    lent: Option<*mut u8>,
+) -> *mut abi::Buffer {
     static LAST: AtomicU64 = AtomicU64::new(0);
-    let base = match buffer.host() {
-        Some(p) => p.as_ptr(),
+    let base = match lent.or(buffer.host().map(|p| p.as_ptr())) {
+        Some(p) => p,
         None => core::ptr::without_provenance_mut(FAR_BASE),
     };
     // SAFETY: one of ours.

@@ -114,7 +114,7 @@ unsafe extern "C" fn from_host(
         // SAFETY: the host lends this memory until it frees the buffer.
         let bytes: &'static [u8] = unsafe { core::slice::from_raw_parts(ptr.cast(), size) };
         match dev.device.buffer_from_host(bytes, max_tensor) {
-            Ok(b) => buffer::wrap(dev.own_type(), b),
+            Ok(b) => buffer::wrap(dev.own_type(), b, Some(ptr.cast())),
             Err(e) => {
                 dev.face().complain(&format!("memory of the host can't be used: {e}"));
                 null_mut()
