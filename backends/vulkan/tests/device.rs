@@ -295,6 +295,47 @@ fn tensors_without_elements_are_tensors() {
 }
 
 #[test]
+fn tensors_may_lie_anywhere_in_large_memory() {
+    // Larger than what a binding can hold on a device in software (128 MiB), and than half of that from every end.
+    const MIB: usize = 1 << 20;
+    const SIZE: usize = 300 * MIB;
+    each(|device| {
+        if device.buffer_type().max_size() < SIZE {
+            return println!("skipped: the device has no such memory");
+        }
+        let large = Buffer::new(device.buffer_type(), SIZE).unwrap();
+        let ends = [64, 128, 192].map(|n| n * MIB - 600);
+        let places = [0, ends[0], 100 * MIB, ends[1], 160 * MIB + 4, SIZE - 4 * N];
+        let mut graph = GraphBuf::<24>::new();
+        let mut b = graph.builder();
+        let mut sum = b.input(DType::F32, [N, 1, 1, 1]);
+        let x = sum;
+        for at in places {
+            let w = b.leaf(DType::F32, [N, 1, 1, 1], 1, at);
+            sum = b.add(sum, w);
+        }
+        // And written to.
+        let last = b.leaf(DType::F32, [N, 1, 1, 1], 1, ends[2]);
+        let y = b.cpy(sum, last);
+        b.output(y);
+        b.finish().unwrap();
+        let plan = PlanBuf::<24>::new(graph.graph(), &Options::DEFAULT).unwrap();
+        let arena = Buffer::new(device.buffer_type(), plan.plan().summary().arena).unwrap();
+        let bindings = [Binding::new(&arena), Binding::new(&large)];
+        let program = Program::new(graph.graph(), plan.plan(), &bindings).unwrap();
+        for (i, at) in places.into_iter().enumerate() {
+            large.write(at, &bytes(&[(1 << i) as f32; N])).unwrap();
+        }
+        program.set_f32(x, &[0.5; N]).unwrap();
+        let stream = device.open(&Params::default()).unwrap();
+        stream.compute(&program).unwrap();
+        let mut out = vec![0; 4 * N];
+        large.read(ends[2], &mut out).unwrap();
+        assert!(out == bytes(&[63.5; N]));
+    });
+}
+
+#[test]
 fn memory_may_be_dropped_while_work_is_queued() {
     each(|device| {
         let stream = device.open(&Params::default()).unwrap();

@@ -157,3 +157,37 @@ impl<H: Copy> Job<H> {
         self.ranges.get(..1).unwrap_or(&[])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Features;
+
+    #[test]
+    fn bindings_hold_their_tensors_and_are_alike_where_they_can() {
+        let limits = Limits { features: Features::NONE, binding: 1 << 16, alignment: 64 };
+        let most = limits.binding as u64;
+        let room = |size| Room { handle: (), id: 1, skip: 0, size };
+        let bind = |size, start, bytes| Bound::new(room(size), start, bytes, &limits);
+        let whole = Bound { handle: (), id: 1, offset: 0, len: most };
+        assert_eq!(bind(most, 4000, 100), whole);
+        for size in [most + 4, 3 * most, 100 * most + 4] {
+            let mut kinds = std::vec::Vec::new();
+            for start in (0..size - 3000).step_by(676) {
+                let b = bind(size, start, 3000);
+                assert!(b.offset.is_multiple_of(64) && b.len <= most && b.offset + b.len <= size);
+                // The tensor, and what may be read behind it.
+                let end = b.offset + b.len;
+                assert!(b.offset <= start && (start + 3004 <= end || end == size));
+                if kinds.last() != Some(&b) {
+                    kinds.push(b);
+                }
+            }
+            // Parts that overlap by half, and a tensor here and there that lies in none of them.
+            assert!((kinds.len() as u64) < 4 * size / most + 4, "{}", kinds.len());
+        }
+        // As long as a binding can be.
+        let long = bind(3 * most, 1000, most - 68);
+        assert_eq!((long.offset, long.len), (960, most));
+    }
+}
