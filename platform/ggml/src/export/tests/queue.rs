@@ -65,7 +65,8 @@ impl Device for Late {
     }
     fn open(&'static self, params: &Params<'_>) -> Result<Stream> {
         let inner = Box::into_raw(Box::new(self.inner.open(params)?));
-        Ok(Stream::new(self, self, Raw::pointer(inner)))
+        // SAFETY: `free` takes the word for what it is, once.
+        Ok(unsafe { Stream::new(self, self, Raw::pointer(inner)) })
     }
     fn buffer_type(&'static self) -> &'static dyn BufferType {
         self.inner.buffer_type()
