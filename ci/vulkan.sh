@@ -44,7 +44,10 @@ run "$dinrail" "${story[@]}" --device Vulkan0 -ngl 3 --split
 "$dinrail" "${story[@]}" 2>&1 >/dev/null | grep -q " on CPU" || die "a device in software is the best one"
 if "$dinrail" "${story[@]}" --device gpu 2>/dev/null; then die "a GPU that isn't there was taken"; fi
 # Nobody asked for a GPU, and there is none: no driver is opened, which would take more memory than the model.
-opens() { LD_DEBUG=files "$dinrail" "${story[@]}" -q "$@" 2>&1 >/dev/null | grep -c 'file=libvulkan' || true; }
+opens() {
+    LD_DEBUG=files env -u VK_DRIVER_FILES -u VK_ICD_FILENAMES "$dinrail" "${story[@]}" -q "$@" 2>&1 >/dev/null |
+        grep -c 'file=libvulkan' || true
+}
 [ "$(opens --device CPU)" = 0 ] || die "on the CPU, Vulkan is opened"
 [ "$(opens --device Vulkan0)" != 0 ] || die "the check doesn't see what is opened"
 compgen -G '/dev/dri/renderD*' >/dev/null || [ "$(opens)" = 0 ] || die "without graphics hardware, Vulkan is opened"

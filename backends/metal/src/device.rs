@@ -84,9 +84,13 @@ impl Device {
         self.unified
     }
 
-    /// Waits until nothing is queued.
+    /// Waits until nothing is queued, for all streams, also where one of them failed. The first error counts.
     pub(crate) fn quiesce(&self) -> Result<()> {
-        lock(&self.streams).iter().try_for_each(|s| s.settle())
+        let mut all = Ok(());
+        for s in &*lock(&self.streams) {
+            all = all.and(s.settle());
+        }
+        all
     }
 
     /// Copies between blocks and waits.

@@ -89,9 +89,13 @@ impl Device {
         Limits { features: self.features, ..self.physical.limits }
     }
 
-    /// Submits what streams have recorded.
+    /// Submits what streams have recorded: of all of them, also where one of them can't. The first error counts.
     pub(crate) fn flush(&self) -> Result<()> {
-        lock(&self.streams).iter().try_for_each(|s| s.flush())
+        let mut all = Ok(());
+        for s in &*lock(&self.streams) {
+            all = all.and(s.flush());
+        }
+        all
     }
 
     /// Waits until nothing is queued.

@@ -1,7 +1,7 @@
 //! Whether the system has graphics hardware, without asking Vulkan: its loader opens every driver that is installed, and
 //! those in software bring a compiler along, tens of megabytes that a program on the CPU has no use for.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -24,14 +24,31 @@ fn shows(dev: &Path) -> bool {
     begins(dev, &FILES) || begins(&dev.join("dri"), &["renderD"])
 }
 
+/// The variables that name drivers to Vulkan's loader: whoever sets one asks for what it names, which may be hardware that
+/// is reached over a socket.
+const NAMED: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"];
+
+/// Whether somebody named drivers, in an environment like the process's.
+fn names_drivers(get: impl Fn(&'static str) -> Option<OsString>) -> bool {
+    NAMED.into_iter().filter_map(get).any(|value| !value.is_empty())
+}
+
 /// Whether the system may have graphics hardware. Where there is no way to tell, it may.
 pub fn is_there() -> bool {
-    !cfg!(target_os = "linux") || shows(Path::new("/dev"))
+    !cfg!(target_os = "linux") || shows(Path::new("/dev")) || names_drivers(std::env::var_os)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn drivers_that_somebody_names_are_asked() {
+        assert!(!names_drivers(|_| None) && !names_drivers(|_| Some(OsString::new())));
+        for name in NAMED {
+            assert!(names_drivers(|n| (n == name).then(|| "/opt/driver.json".into())), "{name}");
+        }
+    }
 
     #[test]
     fn hardware_shows_in_device_files() {

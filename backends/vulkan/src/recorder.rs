@@ -158,6 +158,11 @@ impl Recorder {
         self.used < LAUNCHES
     }
 
+    /// Bytes of staging memory that were taken for large transfers.
+    pub fn staged(&self) -> u64 {
+        self.staging.iter().map(|b| b.size).sum()
+    }
+
     /// Starts recording, if it hasn't started.
     pub fn begin(&mut self) -> Result<()> {
         if self.open {

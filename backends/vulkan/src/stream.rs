@@ -18,6 +18,9 @@ use std::sync::{Arc, Mutex};
 /// Submitted command buffers that a stream lets pile up before it waits for the oldest.
 const FLYING: usize = 16;
 
+/// Bytes of staging memory that are recorded before they are submitted, and that are in use before the oldest is waited for.
+const STAGED: u64 = 32 << 20;
+
 /// A stream's state.
 pub struct Stream {
     device: &'static Device,
@@ -49,7 +52,7 @@ struct Work {
 impl Work {
     /// The recorder to write to.
     fn recorder(&mut self, context: &'static Context) -> Result<&mut Recorder> {
-        if self.current.as_ref().is_some_and(|r| !r.has_room()) {
+        if self.current.as_ref().is_some_and(|r| !r.has_room() || r.staged() > STAGED) {
             self.flush(context)?;
         }
         if self.current.is_none() {
@@ -73,7 +76,9 @@ impl Work {
                 recorder.value = value;
                 self.last = value;
                 self.flying.push_back(recorder);
-                if self.flying.len() > FLYING {
+                while self.flying.len() > FLYING
+                    || self.flying.len() > 1 && self.staged() > 2 * STAGED
+                {
                     let oldest = self.flying.front().map_or(0, |r| r.value);
                     context.wait(oldest)?;
                     self.reap(oldest);
@@ -86,6 +91,11 @@ impl Work {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of staging memory that submissions use.
+    fn staged(&self) -> u64 {
+        self.flying.iter().map(Recorder::staged).sum()
     }
 
     /// Submits a program behind what was recorded.
@@ -327,7 +337,10 @@ impl StreamOps for Ops {
         let (stream, range) = (Stream::of(key), program.range());
         if next == range.start && !range.is_empty() {
             self.compute(key, program)?;
-            return Ok((range.start + 1).min(range.end));
+            // Of a single node there is nothing left to ask for later.
+            if range.len() > 1 {
+                return Ok(range.start + 1);
+            }
         }
         let last = lock(&stream.inner).work.last;
         if range.len() > 1 && stream.context.done()? < last {

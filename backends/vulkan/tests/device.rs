@@ -336,6 +336,34 @@ fn tensors_may_lie_anywhere_in_large_memory() {
 }
 
 #[test]
+fn a_run_of_one_node_is_done_when_it_says_so() {
+    each(|device| {
+        let pinned = device.host_buffer_type().unwrap();
+        if !device.supports_buffer_type(pinned) {
+            return println!("skipped: the device doesn't compute on host memory");
+        }
+        // Long enough to be under way still when the first question comes; the host sees it without asking the device.
+        const LAST: usize = (1 << 22) - 1;
+        let mut graph = GraphBuf::<1>::new();
+        let mut b = graph.builder();
+        let y = b.arange(0.0, (LAST + 1) as f32, 1.0);
+        b.output(y);
+        b.finish().unwrap();
+        let plan = PlanBuf::<1>::new(graph.graph(), &Options::DEFAULT).unwrap();
+        let arena = Buffer::new(pinned, plan.plan().summary().arena).unwrap();
+        let bindings = [Binding::new(&arena)];
+        let program = Program::new(graph.graph(), plan.plan(), &bindings).unwrap();
+        let stream = device.open(&Params::default()).unwrap();
+        for _ in 0..4 {
+            arena.clear(0).unwrap();
+            let mut run = stream.begin(&program);
+            while !run.poll().unwrap() {}
+            assert_eq!(arena.view(4 * LAST, 4).unwrap().f32(0), LAST as f32);
+        }
+    });
+}
+
+#[test]
 fn memory_may_be_dropped_while_work_is_queued() {
     each(|device| {
         let stream = device.open(&Params::default()).unwrap();

@@ -2,7 +2,8 @@ fn put_block(o: u32) {
     let r = extremes();
     let d = (r.y - r.x) / 31.0;
     let id = inverse(d);
-    let shift = 0.5 - r.x * id;
+    for (var k = 0u; k < 32u; k += 1u) { block[k] -= r.x; }
+    let shift = 0.5;
     put_half_bits(o, half_bits(d));
     put_half_bits(o + 2u, half_bits(r.x));
     var high = 0u;
