@@ -427,7 +427,8 @@ impl<'m> Buffer<'m> {
         }
     }
 
-    /// Copies a whole tensor from another buffer, of any device. Done on return.
+    /// Copies a whole tensor from another buffer, of any device, or from a place of the same buffer, which may overlap.
+    /// Done on return.
     ///
     /// # Errors
     /// [`Error::Invalid`] for two tensors of different layout.
@@ -440,14 +441,16 @@ impl<'m> Buffer<'m> {
         if self.is_devices() && self.ty.copy_from(self.key(), to, from, from_at)? {
             return Ok(());
         }
-        // Through the host, piece by piece.
+        // Through the host, piece by piece; from the end where the target may overlap the rest of the source.
+        let backwards = to.offset > from_at.offset;
         let mut piece = [0u8; PIECE];
         let mut done = 0;
         while done < len {
             let n = (len - done).min(piece.len());
             let Some(part) = piece.get_mut(..n) else { break };
-            from.get(from_at, done, part)?;
-            self.set(to, done, part)?;
+            let at = if backwards { len - done - n } else { done };
+            from.get(from_at, at, part)?;
+            self.set(to, at, part)?;
             done += n;
         }
         Ok(())

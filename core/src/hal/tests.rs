@@ -35,6 +35,22 @@ fn transfers_stay_inside_tensor_and_buffer() {
     assert_eq!(all[48..], [0xAA; 16]);
 }
 
+/// Without a copy of the device's own, and in more than one piece.
+#[test]
+fn copies_that_overlap() {
+    let n = 40 * 1024;
+    let b = Buffer::new(toy().buffer_type(), n + 5000).unwrap();
+    let d = Desc::d1(DType::I8, n).unwrap();
+    let data: Vec<u8> = (0..n).map(|i| (i / 7) as u8).collect();
+    for (from, to) in [(0, 5000), (5000, 0), (0, 1), (1, 0), (64, 64)] {
+        b.write(from, &data).unwrap();
+        b.copy_from(Span { desc: &d, offset: to }, &b, Span { desc: &d, offset: from }).unwrap();
+        let mut back = std::vec![0; n];
+        b.read(to, &mut back).unwrap();
+        assert!(back == data, "from {from} to {to}");
+    }
+}
+
 #[test]
 fn pieces_at_distances() {
     let b = Buffer::new(toy().buffer_type(), 64).unwrap();
