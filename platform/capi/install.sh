@@ -20,6 +20,16 @@ prefix='' std=1 target='' features=cpu symbols=dinrail0_ profile='' name=dinrail
 fail() { printf 'install.sh: %s\n' "$*" >&2; exit 1; }
 while [ $# -gt 0 ]; do
     case $1 in
+        --*=*) # --prefix=DIR is --prefix DIR
+            word=$1
+            shift
+            set -- "${word%%=*}" "${word#*=}" "$@"
+            continue
+            ;;
+        --help)
+            sed -n '2,/^set /s/^# \{0,1\}//p' "$0"
+            exit 0
+            ;;
         --no-std) std=0 ;;
         --prefix | --target | --features | --c-prefix | --profile | --name)
             [ $# -gt 1 ] || fail "$1 needs a value"
@@ -38,6 +48,9 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ -n "$prefix" ] || fail "--prefix DIR says where to"
+# Parts of names in C, of files, and of variables in CMake.
+case $symbols in '' | *[!A-Za-z0-9_]* | [0-9]*) fail "--c-prefix $symbols: names in C have letters, digits and _" ;; esac
+case $name in '' | *[!A-Za-z0-9_.+-]* | -*) fail "--name $name: the name of a library has letters, digits and _.+-" ;; esac
 mkdir -p "$prefix/include" "$prefix/lib/pkgconfig" "$prefix/lib/cmake/$name"
 prefix=$(cd "$prefix" && pwd)
 version=$(sed -n '/^\[workspace.package\]/,/^\[[^w]/s/^version *= *"\(.*\)"/\1/p' "$here/../../Cargo.toml")
@@ -71,7 +84,10 @@ if "${tools}readelf" -hW "$archive" 2>/dev/null | grep -q 'ELF Header\|ELF32\|EL
         awk -v p="$symbols" '$5 == "GLOBAL" && $7 != "UND" && index($8, p) == 1 { print "-u " $8 }' | sort -u)
     [ -n "$roots" ] || fail "no name in $archive begins with $symbols"
     # shellcheck disable=SC2086 # Many words.
-    "${tools}ld" -r --gc-sections --force-group-allocation $roots --whole-archive "$archive" -o "$object/$name.o"
+    # Tools for RISC-V serve two widths, and take 64 bits for granted.
+    case $target in riscv32*) emulation=elf32lriscv ;; *) emulation='' ;; esac
+    # shellcheck disable=SC2086 # Many words.
+    "${tools}ld" ${emulation:+-m "$emulation"} -r --gc-sections --force-group-allocation $roots --whole-archive "$archive" -o "$object/$name.o"
     "${tools}objcopy" --wildcard --keep-global-symbol="$symbols*" --strip-debug \
         --remove-section=.llvmbc --remove-section=.llvmcmd "$object/$name.o" # bitcode of the standard library
     rm -f "$static"

@@ -34,11 +34,18 @@ pub(crate) fn trap() -> ! {
     unsafe {
         core::arch::asm!("udf #0", options(noreturn, nomem, nostack));
     }
+    #[cfg(any(target_arch = "riscv32", target_arch = "riscv64"))]
+    // SAFETY: as above.
+    unsafe {
+        core::arch::asm!("unimp", options(noreturn, nomem, nostack));
+    }
     #[cfg(not(any(
         target_arch = "x86_64",
         target_arch = "x86",
         target_arch = "arm",
-        target_arch = "aarch64"
+        target_arch = "aarch64",
+        target_arch = "riscv32",
+        target_arch = "riscv64"
     )))]
     loop {
         core::hint::spin_loop();
