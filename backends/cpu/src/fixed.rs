@@ -478,7 +478,7 @@ impl<T: Table> Bound<'_, T> {
     pub fn step(&mut self, next: usize) -> Result<usize> {
         // SAFETY: `bind` has checked the memory, which this value borrows.
         unsafe { self.table.step(next, &self.bases) }?;
-        Ok(next + 1)
+        Ok(next.saturating_add(1))
     }
 
     fn place<E: Element>(&self, port: Port, write: bool) -> Result<(*mut E, usize)> {

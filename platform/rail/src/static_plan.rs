@@ -239,6 +239,11 @@ impl Text {
                 let t = t.then("a tensor lies at offset ").number(*address);
                 t.then(", which is not a multiple of ").number(*align)
             }
+            Error::Size(_) => t.then("a tensor, the plan or a slot does not fit the address space"),
+            Error::Range { offset, len, size } => {
+                let t = t.then("a tensor of ").number(*len).then(" bytes at byte ").number(*offset);
+                t.then(" does not fit ").number(*size).then(" bytes")
+            }
             Error::ReadOnly => t.then("a node writes to memory that may only be read"),
             _ => t.then("the graph, its plan or its table can't be made"),
         }

@@ -37,6 +37,7 @@ pub const fn config(file: &File<'static>) -> Config {
 
 /// Bytes of the cache.
 pub const fn cache_bytes(config: &Config, shape: &Shape) -> usize {
+    assert!(shape.cells > 0, "`context` is 0: the cache needs a position for each token");
     match shape.cache_bytes(config) {
         Ok(n) => n,
         Err(_) => panic!("the cache does not fit the address space"),

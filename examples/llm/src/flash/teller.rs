@@ -38,7 +38,7 @@ impl<M: Model> Teller<M> {
 
     /// Positions that are left.
     pub const fn left(&self) -> usize {
-        M::CONTEXT - self.position
+        M::CONTEXT.saturating_sub(self.position)
     }
 
     /// Forgets the text; the next token is the first of another.
