@@ -333,7 +333,7 @@ impl Sources {
 
 impl Op {
     /// Feeds the parameters to a hasher, floats by their bits.
-    pub(crate) fn hash_parameters(&self, h: &mut impl core::hash::Hasher) {
+    pub fn hash_parameters(&self, h: &mut impl core::hash::Hasher) {
         let mut f = |x: f32| h.write_u32(x.to_bits());
         match *self {
             Op::Permute { axes } => h.write(&axes),
