@@ -3,7 +3,7 @@
 # `bash ci/firmware.sh --write` writes that file.
 . "$(dirname "$0")/firmware-lib.sh"
 foreign_rust
-apt_need qemu-system-arm qemu-system-misc python3
+apt_need qemu-system-arm qemu-system-misc binutils python3
 
 LIMIT=300
 out=$(mktemp -d)
@@ -60,10 +60,17 @@ compare() { run python3 tests/footprint/expect.py "$1" "$out/text" "$2"; }
 
 # on BOARD IMAGE [options]: what it prints, on a Cortex-M board. Its exit status must be 0.
 on() { BOARD=$1 timeout $LIMIT $M4/qemu.sh "$out/$2" "${@:3}" </dev/null; }
+# no_panics IMAGE: neither panics nor formatting are linked in, on any core (ci/footprint.sh says who calls them on one).
+no_panics() {
+    local found
+    found=$(readelf -sW "$1" | grep -oE '[^ ]*4core(3fmt|9panicking)[^ ]*' | sort -u || true)
+    [ -z "$found" ] || die "$1 has $found"
+}
 # check PROGRAM MODEL CORE BOARD TRIPLE FOLDER [options]: runs it and compares.
 check() {
     local program=$1 model=$2 core=$3 board=$4 triple=$5 folder=$6
     say "-- $program $model on $board"
+    case $program in detector | story) no_panics "$out/$folder/$program" ;; esac
     on "$board" "$folder/$program" "${@:7}" >"$out/text"
     compare "$program" "$model"
     row firmware-cortex-m "$program" "$model" "$core" "$triple" "\`BOARD=$board\`"
@@ -104,6 +111,7 @@ virt() {
     local emulator=$1 folder=$2 model=$3 core=$4 triple=$5 program
     program=$(basename "$out/$folder-$model"/*)
     say "-- story $model on $core"
+    no_panics "$out/$folder-$model/$program"
     timeout $LIMIT "qemu-system-$emulator" -M virt "${@:6}" -nographic -kernel "$out/$folder-$model/$program" \
         </dev/null >"$out/text"
     compare story "$model"

@@ -5,6 +5,7 @@
 use super::mem::{Mem, STAGE};
 use super::walk::{Rows, share};
 use crate::{Args, Kernel};
+use core::num::NonZeroUsize;
 use dinrail_core::error::Result;
 use dinrail_core::hal::Query;
 use dinrail_core::op::Op;
@@ -70,7 +71,8 @@ unsafe fn run(args: &Args<'_>, f: impl Fn(f32, f32) -> f32 + Copy) -> Result<()>
         row(f, (&dst, side(&dst)), (&a, side(&a)), (&b, with), part.len());
         return Ok(());
     }
-    let [piece, n1, n2, n3] = b.desc.ne;
+    let piece = b.desc.ne[0];
+    let Some([n1, n2, n3]) = nonzero(&b.desc.ne) else { return Ok(()) };
     for [i1, i2, i3] in Rows::new(&d.ne, args.worker.share(d.rows())) {
         let to = d.row_offset(i1, i2, i3);
         let from = a.desc.row_offset(i1, i2, i3);
@@ -82,14 +84,22 @@ unsafe fn run(args: &Args<'_>, f: impl Fn(f32, f32) -> f32 + Copy) -> Result<()>
         } else if d.dtype.is_quantized() {
             quantised(f, (&dst, to), (&a, from), (&b, with), n);
         } else {
-            for k in (0..n).step_by(piece) {
+            let mut k = 0;
+            while k < n {
                 let (to, from) = (to + k * d_step, from + k * a_step);
                 let with = (with, b.desc.nb[0]);
                 row(f, (&dst, (to, d_step)), (&a, (from, a_step)), (&b, with), piece);
+                k += piece.max(1);
             }
         }
     }
     Ok(())
+}
+
+/// The outer lengths, where none is 0: a remainder by them can't panic.
+fn nonzero(ne: &[usize; 4]) -> Option<[NonZeroUsize; 3]> {
+    let [_, n1, n2, n3] = *ne;
+    Some([NonZeroUsize::new(n1)?, NonZeroUsize::new(n2)?, NonZeroUsize::new(n3)?])
 }
 
 /// A tensor, the byte where its elements start, and the distance of its blocks: 0 for one element all along.

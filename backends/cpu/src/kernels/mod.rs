@@ -41,9 +41,16 @@ pub const fn resolve(level: Level, query: &Query<'_>) -> Option<Kernel> {
     }
 }
 
-/// The kernel of a level of small cores for a plain case.
+/// The kernel for a plain case: of levels of small cores, and in firmware of any core where a level gains nothing and the
+/// general kernel would bring the code for all types along.
 const fn plain(level: Level, query: &Query<'_>) -> Option<Kernel> {
-    if matches!(level, Level::Scalar | Level::Helium) { small::resolve(query) } else { None }
+    let same =
+        matches!(query.op, Op::Add | Op::Sub | Op::Mul | Op::Div | Op::GetRows | Op::SetRows);
+    if matches!(level, Level::Scalar | Level::Helium) || (same && cfg!(target_os = "none")) {
+        small::resolve(query)
+    } else {
+        None
+    }
 }
 
 /// The kernel for any case.

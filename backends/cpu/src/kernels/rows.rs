@@ -3,6 +3,7 @@
 use super::mem::{Mem, STAGE};
 use super::walk::Rows;
 use crate::{Args, Kernel};
+use core::num::NonZeroUsize;
 use dinrail_core::error::{Error, Result};
 use dinrail_core::hal::Query;
 use dinrail_core::op::Op;
@@ -181,13 +182,16 @@ unsafe fn scatter(args: &Args<'_>, copy: impl Fn(&Mem<'_>, usize, &Mem<'_>, usiz
     if r.is_empty() {
         return Ok(());
     }
-    let (wide, workers) = (matches!(x.dtype, DType::I64), args.worker.count());
+    let (wide, worker) = (matches!(x.dtype, DType::I64), args.worker);
+    // Types that can't be 0: a remainder by them can't panic.
+    let one = |n: usize| NonZeroUsize::new(n).unwrap_or(NonZeroUsize::MIN);
+    let (workers, n1, n2) = (one(worker.count()), one(x.ne[1]), one(x.ne[2]));
     for [i, i2, i3] in Rows::new(&r.ne, 0..r.rows()) {
-        let at = i * x.nb[0] + i2 % x.ne[1] * x.nb[1] + i3 % x.ne[2] * x.nb[2];
+        let at = i * x.nb[0] + i2 % n1 * x.nb[1] + i3 % n2 * x.nb[2];
         let wanted = if wide { index.get::<i64>(at) } else { i64::from(index.get::<i32>(at)) };
         let row = number(wanted, d.ne[1])?;
         // Neighbouring rows go to different workers: caches are filled row by row.
-        if row % workers == args.worker.index() {
+        if row % workers == worker.index() {
             copy(&dst, d.row_offset(row, i2, i3), &rows, r.row_offset(i, i2, i3));
         }
     }

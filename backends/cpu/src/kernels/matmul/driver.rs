@@ -6,6 +6,7 @@ use super::plan;
 use crate::Level;
 use crate::kernel::{Args, Operand};
 use core::marker::PhantomData;
+use core::num::NonZeroUsize;
 use core::ops::Range;
 use dinrail_core::error::{Error, Result, What};
 use dinrail_core::graph::NodeId;
@@ -292,25 +293,30 @@ fn split(
     mut f: impl FnMut(Part),
 ) {
     let (n, m) = (a.desc.ne[1], b.desc.ne[1]);
-    // Nothing here is 0 for a product that isn't empty. Saying so keeps the check for a division by zero out.
+    // Nothing here is 0 for a product that isn't empty. With a type that says so there is no check for a division by zero,
+    // on any target.
+    let one = |n: usize| NonZeroUsize::new(n).unwrap_or(NonZeroUsize::MIN);
     let slices = b.desc.ne[2] * b.desc.ne[3];
-    let units = n.div_ceil(UNIT).max(1);
-    let few = units * slices < 4 * worker.count() && worker.count() > 1;
-    let width = if few { m.min(32) } else { m }.max(1);
-    let strips = m.div_ceil(width).max(1);
-    let repeat = [2, 3].map(|i| (b.desc.ne[i] / a.desc.ne[i].max(1)).max(1));
-    let work = worker.share(units * strips * slices);
+    let units = one(n.div_ceil(UNIT));
+    let few = units.get() * slices < 4 * worker.count() && worker.count() > 1;
+    let width = one(if few { m.min(32) } else { m });
+    let strips = one(m.div_ceil(width.get()));
+    let ne2 = one(b.desc.ne[2]);
+    let (repeat2, repeat3) =
+        (one(b.desc.ne[2] / one(a.desc.ne[2])), one(b.desc.ne[3] / one(a.desc.ne[3])));
+    let width = width.get();
+    let work = worker.share(units.get() * strips.get() * slices);
     let mut at = work.start;
     while at < work.end {
         let (unit, strip, slice) = (at % units, at / units % strips, at / units / strips);
-        let count = (units - unit).min(work.end - at);
+        let count = (units.get() - unit).min(work.end - at);
         let first = unit * UNIT;
-        let (i2, i3) = (slice % b.desc.ne[2].max(1), slice / b.desc.ne[2].max(1));
+        let (i2, i3) = (slice % ne2, slice / ne2);
         let columns = strip * width..((strip + 1) * width).min(m);
         f(Part {
             rows: a
                 .ptr
-                .wrapping_add(a.desc.row_offset(first, i2 / repeat[0], i3 / repeat[1]))
+                .wrapping_add(a.desc.row_offset(first, i2 / repeat2, i3 / repeat3))
                 .cast_const(),
             n: (n - first).min(count * UNIT),
             slice,
