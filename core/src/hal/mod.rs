@@ -31,6 +31,7 @@ mod event;
 pub mod host;
 mod host_memory;
 mod raw;
+mod scope;
 mod stream;
 mod view;
 
@@ -44,5 +45,6 @@ pub use device::{Caps, Device, DeviceKind, Memory, Params, Query};
 pub use event::Event;
 pub use host_memory::HostMemory;
 pub use raw::{Key, Live, Raw};
-pub use stream::{Prepared, Run, Scope, Stream, StreamOps};
+pub use scope::Scope;
+pub use stream::{Prepared, Run, Stream, StreamOps};
 pub use view::HostView;

@@ -1,11 +1,10 @@
 //! A queue of work.
 
 use super::buffer::PIECE;
-use super::{Buffer, Device, Event, Key, Raw, Rows, Span};
+use super::{Buffer, Device, Event, Key, Raw, Rows, Scope, Span};
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::program::Program;
-use core::marker::PhantomData;
 
 /// The functions of a device's streams.
 ///
@@ -237,7 +236,7 @@ pub trait StreamOps: Sync {
 
 /// A queue of work of one device; finished and given back when dropped. ggml calls it a *backend*.
 pub struct Stream {
-    ops: &'static dyn StreamOps,
+    pub(super) ops: &'static dyn StreamOps,
     device: &'static dyn Device,
     raw: Raw,
 }
@@ -264,7 +263,7 @@ impl Stream {
         Self { ops, device, raw }
     }
 
-    fn key(&self) -> Key<'_> {
+    pub(super) fn key(&self) -> Key<'_> {
         Key::of(&self.raw)
     }
 
@@ -333,7 +332,7 @@ impl Stream {
     /// # Errors
     /// Those of `f`, else those of the wait.
     pub fn scope<'env, R>(&'env self, f: impl FnOnce(&Scope<'env>) -> Result<R>) -> Result<R> {
-        let result = f(&Scope { stream: self, data: PhantomData });
+        let result = f(&Scope::of(self));
         let end = self.synchronize();
         let value = result?;
         end.map(|()| value)
@@ -342,7 +341,7 @@ impl Stream {
     /// Transfers of memory that lives as long as the program, without an end at which they are waited for:
     /// [`synchronize`](Self::synchronize) does that. For plug-ins, whose callers answer for the memory.
     pub fn transfers(&'static self) -> Scope<'static> {
-        Scope { stream: self, data: PhantomData }
+        Scope::of(self)
     }
 
     /// Copies a tensor from memory that `from` works on to memory that this stream works on, in order with what both
@@ -439,101 +438,6 @@ impl Drop for Stream {
         if let Some(live) = self.device.live() {
             live.streams.remove();
         }
-    }
-}
-
-/// Transfers whose host memory is borrowed until the scope ends. See [`Stream::scope`].
-pub struct Scope<'env> {
-    stream: &'env Stream,
-    data: PhantomData<core::cell::Cell<&'env mut ()>>,
-}
-
-impl<'env> Scope<'env> {
-    /// Queues a copy of `data` to byte `offset` of a tensor.
-    ///
-    /// # Errors
-    /// [`Error::Range`], [`Error::ReadOnly`], or what the device reports.
-    pub fn set(
-        &self,
-        buffer: &'env Buffer<'_>,
-        at: Span<'_>,
-        offset: usize,
-        data: &'env [u8],
-    ) -> Result<()> {
-        if !buffer.check_transfer(&at, offset, data.len(), true)? {
-            return Ok(());
-        }
-        self.stream.ops.set_async(self.stream.key(), buffer, at, offset, data)
-    }
-
-    /// Queues a copy from byte `offset` of a tensor.
-    ///
-    /// # Errors
-    /// [`Error::Range`], or what the device reports.
-    pub fn get(
-        &self,
-        buffer: &'env Buffer<'_>,
-        at: Span<'_>,
-        offset: usize,
-        data: &'env mut [u8],
-    ) -> Result<()> {
-        if !buffer.check_transfer(&at, offset, data.len(), false)? {
-            return Ok(());
-        }
-        self.stream.ops.get_async(self.stream.key(), buffer, at, offset, data)
-    }
-
-    /// [`set`](Self::set) for pieces of equal length.
-    ///
-    /// # Errors
-    /// As `set`.
-    pub fn set_2d(
-        &self,
-        buffer: &'env Buffer<'_>,
-        at: Span<'_>,
-        offset: usize,
-        rows: Rows,
-        data: &'env [u8],
-    ) -> Result<()> {
-        if !buffer.check_2d(&at, offset, rows, data.len())? {
-            return Ok(());
-        }
-        if !buffer.is_writable() {
-            return Err(Error::ReadOnly);
-        }
-        self.stream.ops.set_2d_async(self.stream.key(), buffer, at, offset, rows, data)
-    }
-
-    /// [`get`](Self::get) for pieces of equal length.
-    ///
-    /// # Errors
-    /// As `get`.
-    pub fn get_2d(
-        &self,
-        buffer: &'env Buffer<'_>,
-        at: Span<'_>,
-        offset: usize,
-        rows: Rows,
-        data: &'env mut [u8],
-    ) -> Result<()> {
-        if !buffer.check_2d(&at, offset, rows, data.len())? {
-            return Ok(());
-        }
-        self.stream.ops.get_2d_async(self.stream.key(), buffer, at, offset, rows, data)
-    }
-
-    /// Queues a program.
-    ///
-    /// # Errors
-    /// As [`Stream::compute`].
-    pub fn compute(&self, program: &'env Program<'env>) -> Result<()> {
-        self.stream.compute(program)
-    }
-}
-
-impl core::fmt::Debug for Scope<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("Scope").field(&self.stream).finish()
     }
 }
 
